@@ -104,7 +104,7 @@ def new(
         if template is not None:
             raise CrowdsimError("--template and --plan are both what to start from. Give one of them.")
         target = file or Path(plan.stem).with_suffix(".yaml")
-        _check_name(target)
+        check_name(target)
         _from_plan(
             plan,
             target,
@@ -155,12 +155,12 @@ def _from_template(file: Path | None, template: str) -> None:
                 f"{', '.join(TEMPLATES)}."
             ).replace("  ", " ")
         )
-    _check_name(file)
-    _write_new(file, template_text(template))
+    check_name(file)
+    write_new(file, template_text(template))
     say(f"{file} written (template {template}). Run it with: {command('run', file)}")
 
 
-def _check_name(file: Path) -> None:
+def check_name(file: Path) -> None:
     if file.suffix not in (".yaml", ".yml"):
         raise CrowdsimError(
             f'"{file}" does not end in .yaml. Write for example '
@@ -198,7 +198,7 @@ def _from_plan(
             f'"{taken[0]}" exists already and is not overwritten. Choose another name, or use --force.'
         )
     for target, text in zip(targets, starter.files.values(), strict=True):
-        _write_new(target, text, force=force)
+        write_new(target, text, force=force)
     for word in starter.words:
         say(f"{plan}: {visible(word)}")
     loaded = load_scenario(file)
@@ -247,14 +247,14 @@ def _run(file: Path, *, force: bool) -> int:
     return code
 
 
-def _write_new(file: Path, text: str, *, force: bool = False) -> None:
+def write_new(file: Path, text: str, *, force: bool = False) -> None:
     """Write a file that did not exist before, or replace one by a whole one;
     what cannot be written whole is not left behind.
     """
     if force and file.exists():
         scratch = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
         try:
-            _write_new(scratch, text)
+            write_new(scratch, text)
         except CrowdsimError as error:
             raise CrowdsimError(str(error).replace(str(scratch), str(file))) from None
         scratch.replace(file)

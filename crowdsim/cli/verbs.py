@@ -9,6 +9,7 @@ VERBS = {
     "bench": "Measure steps beside those of other simulators, by turns.",
     "bless": "Keep a run as a golden recording, for regression tests.",
     "budget": "Show where the time of ticks went, and what broke the budget.",
+    "city": "Write a made city as a scenario, for searches over large ground.",
     "compare": "Compare two recordings: bit for bit, by places, or on the whole.",
     "deadlocks": "Show which agents were stuck, since when, behind which others, and why.",
     "doctor": "Show versions, threads, HDF5 and the cache, and what is wrong with them.",

@@ -10,6 +10,7 @@ from crowdsim.navigation.planning.registry import PlannerKind, kinds
 OWN = {
     "mesh": "crowdsim.navigation.planning.mesh_planner",
     "optimal": "crowdsim.navigation.planning.mesh_planner",
+    "hierarchical": "crowdsim.navigation.hierarchy.planner",
     "visibility": "crowdsim.navigation.visibility.planner",
     "grid": "crowdsim.navigation.grid.planner",
     "s2-grid": "crowdsim.navigation.grid.planner",

@@ -16,12 +16,13 @@ TICK_S = 0.1
 TICKS, MORE_TICKS = 80, 240
 CLOSES_S, OPENS_S = 2.0, 5.0
 STANDS_AFTER_S = 0.5
+AREA_M = 3.0  # side of areas, so that there are several
 TILE, TILE_M = (2, 0), 4.0  # that goes and comes as the door does by the clock
 WIDER_S, WIDER = 1.5, 0.27  # when and to what radius those become wider that go right; m
 
 # Each axis with its choices; the first is that of a scenario which says nothing.
 AXES: dict[str, tuple[str, ...]] = {
-    "planner": ("default", "mesh", "optimal", "visibility", "grid", "s2-grid"),
+    "planner": ("default", "mesh", "optimal", "visibility", "hierarchical", "grid", "s2-grid"),
     "ground": ("level", "storeys", "surface", "soup"),
     "doors": ("none", "by the clock", "by a line", "by a meeting"),
     "obstacles": ("none", "passes", "stands", "turns"),
@@ -150,6 +151,8 @@ def _navigation(choices: Choices) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if choices["planner"] != "default":
         said["kind"] = choices["planner"]
+    if choices["planner"] == "hierarchical":
+        said["area_size"] = AREA_M
     if choices["tiles"] != "none":
         said["tile_size"] = TILE_M
     if choices["curves"] != "none":

@@ -9,7 +9,14 @@ import numpy as np
 from crowdsim import open_run
 
 MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
-PLANNERS = ["optimal", "mesh", "visibility", "grid", {"kind": "mesh", "tile_size": 4}]
+PLANNERS = [
+    "optimal",
+    "mesh",
+    "visibility",
+    "grid",
+    {"kind": "mesh", "tile_size": 4},
+    {"kind": "hierarchical", "area_size": 3},
+]
 
 
 def corridor(width, together, *, length=50, count=12, seed=1, **more):

@@ -12,7 +12,14 @@ from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.entities import FIRST_DISC
 from tests.cli.command import crowdsim
 
-PLANNERS = ["optimal", "mesh", "visibility", "grid", {"kind": "mesh", "tile_size": 4}]
+PLANNERS = [
+    "optimal",
+    "mesh",
+    "visibility",
+    "grid",
+    {"kind": "mesh", "tile_size": 4},
+    {"kind": "hierarchical", "area_size": 3},
+]
 MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
 
 

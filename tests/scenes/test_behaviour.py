@@ -13,7 +13,15 @@ from tests.scenes.behaviour import everything, hall, watch
 WALLS = shapely.union_all(
     [shapely.box(10, 4, 11, 12), shapely.box(18, 0, 19, 6), shapely.box(18, 10, 19, 20)]
 )
-PLANNERS = ["optimal", "mesh", "visibility", "grid", "s2-grid", {"kind": "mesh", "tile_size": 5}]
+PLANNERS = [
+    "optimal",
+    "mesh",
+    "visibility",
+    "grid",
+    "s2-grid",
+    {"kind": "mesh", "tile_size": 5},
+    {"kind": "hierarchical", "area_size": 3},
+]
 MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
 
 

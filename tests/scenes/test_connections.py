@@ -13,7 +13,7 @@ from tests.scenes.behaviour import watch
 from tests.scenes.connections import WEST, halves, two, walkers
 
 MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
-PLANNERS = ["mesh", "optimal", "visibility", "grid", "s2-grid"]
+PLANNERS = ["mesh", "optimal", "visibility", "hierarchical", "grid", "s2-grid"]
 
 
 def in_the_gap(seen):

@@ -59,7 +59,7 @@ def turns_and_length(position):
     return np.abs(np.diff(heading)), length.sum()
 
 
-@pytest.mark.parametrize("kind", ["mesh", "optimal", "visibility"])
+@pytest.mark.parametrize("kind", ["mesh", "optimal", "visibility", "hierarchical"])
 @pytest.mark.parametrize("radius", [0.2, 0.3])
 @pytest.mark.parametrize(
     "ground, start, goal",

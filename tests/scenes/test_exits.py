@@ -9,7 +9,15 @@ from tests.crowds import assert_same_on_threads_and_from_saved_states
 from tests.scenes.exits import CROWD, hall, watch
 
 MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
-PLANNERS = ["mesh", "optimal", "visibility", "grid", "s2-grid", {"kind": "mesh", "tile_size": 6}]
+PLANNERS = [
+    "mesh",
+    "optimal",
+    "visibility",
+    "grid",
+    "s2-grid",
+    {"kind": "mesh", "tile_size": 6},
+    {"kind": "hierarchical", "area_size": 3},
+]
 DOORS = {
     "walkable": {"box": [0, 0, 30, 20]},
     "obstacles": [{"box": [24, 0, 24.3, 8]}, {"box": [24, 12, 24.3, 20]}],

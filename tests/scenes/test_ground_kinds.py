@@ -14,7 +14,7 @@ from crowdsim.setup.build import build_world
 from crowdsim.setup.examine import examine
 from crowdsim.simulation.simulation import Simulation
 
-PLANNERS = ("mesh", "optimal", "visibility", "grid", "s2-grid")
+PLANNERS = ("mesh", "optimal", "visibility", "hierarchical", "grid", "s2-grid")
 LAWN = (8.0, 3.0, 22.0, 17.0)
 
 

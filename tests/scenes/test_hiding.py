@@ -13,7 +13,7 @@ from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS
 
-PLANNERS = ("visibility", "mesh", "grid", "s2-grid")
+PLANNERS = ("visibility", "mesh", "hierarchical", "grid", "s2-grid")
 
 
 def run(scenario, path):

@@ -14,7 +14,7 @@ from crowdsim.scenario.load import as_scenario, load_scenario
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS, assert_same_on_threads_and_from_saved_states
 
-PLANNERS = ["mesh", "optimal", "visibility", "grid", "s2-grid"]
+PLANNERS = ["mesh", "optimal", "visibility", "hierarchical", "grid", "s2-grid"]
 MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
 PEOPLE = Jumps(4, 60.0, 1, 1.0, 3.0, 0.4, 6.0, 4.0)
 GAP = {"walkable": [{"box": [0, 0, 8, 6]}, {"box": [8.8, 0, 20, 6]}]}

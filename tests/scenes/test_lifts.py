@@ -10,7 +10,7 @@ from tests.scenes.behaviour import watch
 from tests.scenes.connections import riders, storeys
 
 MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
-PLANNERS = ["mesh", "optimal", "visibility", "grid"]
+PLANNERS = ["mesh", "optimal", "visibility", "hierarchical", "grid"]
 FOUR = {"capacity": 4}
 # doors 2 s, open for 3 s at least, 1 s for each that goes in or out, 3 m at 1 m/s from storey to storey
 OPEN_AND_SHUT = 2.0 + 3.0 + 2.0

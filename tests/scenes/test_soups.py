@@ -17,7 +17,7 @@ from tests.crowds import SCENARIOS, assert_same_on_threads_and_from_saved_states
 from tests.navigation.soup.scenes import block, floor, stair, wall
 from tests.navigation.soup.worlds import SHIPPED, cliff, overpass, spiral, tower
 
-PLANNERS = ["mesh", "optimal", "visibility", "grid", "s2-grid"]
+PLANNERS = ["mesh", "optimal", "visibility", "hierarchical", "grid", "s2-grid"]
 MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
 
 

@@ -51,6 +51,7 @@ PLANNERS = {
     "mesh": {},
     "optimal": {},
     "visibility": {},
+    "hierarchical": {},  # areas are as large as tiles
     "grid": {"cell_size": 0.1, "object_padding": 0.02},
     "s2-grid": {},
 }

@@ -86,7 +86,7 @@ CHANGES = [
     ("high", 3, 0, 10.0, 13.0),
     ("low", 4, 1, 12.0, 14.0),
 ]
-PLANNERS = ("mesh", "optimal", "visibility")
+PLANNERS = ("mesh", "optimal", "visibility", "hierarchical")
 MODELS = ("orca", "clearpath", "hrvo", "sampled-hrvo", "toi")
 
 

@@ -13,7 +13,7 @@ from crowdsim.scenario.load import as_scenario, load_scenario
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS, assert_same_on_threads_and_from_saved_states
 
-PLANNERS = ["mesh", "optimal", "visibility", "grid", "s2-grid"]
+PLANNERS = ["mesh", "optimal", "visibility", "hierarchical", "grid", "s2-grid"]
 MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
 TICK_S = 0.05
 

@@ -21,7 +21,7 @@ from crowdsim.navigation.planning.portals import PORTALS
 from crowdsim.navigation.planning.protocol import ANSWER_WORK
 from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
 from crowdsim.navigation.planning.request_queue import RequestQueue
-from crowdsim.navigation.planning.search_backends import GOAL_BITS, SEARCHES, MiddleSearches
+from crowdsim.navigation.planning.search_backends import GOAL_BITS, SEARCHES, MiddleSearches, Searches
 from crowdsim.navigation.planning.slot_planner import SlotPlanner
 from crowdsim.navigation.planning.work import Work
 from crowdsim.navigation.search.ground_filter import GroundPrices
@@ -123,13 +123,12 @@ class MeshPlanner(SlotPlanner):
     ) -> None:
         self.mesh, self.goals = mesh, goals
         self.parameters = parameters or ShareParameters()
-        fitting = SLOT_MEMORY_BYTES // max(1, SEARCHES[kind].slot_bytes(mesh))
+        fitting = SLOT_MEMORY_BYTES // max(1, self._backend(kind).slot_bytes(mesh))
         self._own = int(min(OWN_SLOTS, max(2, fitting // 4)))
         shared = int(min(SHARED_SLOTS, max(2, fitting - self._own))) if self.parameters.share_searches else 0
         count = self._own + shared
-        self._searches = SEARCHES[kind](mesh, goals, count)
-        if isinstance(self._searches, MiddleSearches):
-            self._searches.price(costs, (aim or HeuristicParameters()).heuristic_weight)
+        weight = (aim or HeuristicParameters()).heuristic_weight
+        self._searches = self._make_searches(kind, count, costs, weight)
         out = np.empty((count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
         queue = RequestQueue(FIELDS, self._own, shared, OWN_BATCH, SHARED_BATCH, out, self._searches.forget)
         super().__init__(queue, ANSWER_WORK, 1)
@@ -137,6 +136,17 @@ class MeshPlanner(SlotPlanner):
         self.widths = _class_borders(mesh, goals)
         # of regions that came later: twice the clearances of their pieces, ascending
         self._later_widths: dict[int, NDArray[np.float64]] = {}
+
+    def _backend(self, kind: str) -> type[Searches]:
+        """Return the class of the searches of a kind."""
+        return SEARCHES[kind]
+
+    def _make_searches(self, kind: str, count: int, costs: str, weight: float) -> Searches:
+        """Return searches for so many slots; what they are short in and their weight as for the planner."""
+        searches = self._backend(kind)(self.mesh, self.goals, count)
+        if isinstance(searches, MiddleSearches):
+            searches.price(costs, weight)
+        return searches
 
     def width_class(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return for each radius (m) the number of gaps of the mesh that an

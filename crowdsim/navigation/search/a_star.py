@@ -240,7 +240,7 @@ def reach(slots, slot, node, x, y, cost, parent):
 
 
 @inlined_kernel
-def _begin_at_piece(slots, slot, mesh, goals, points, flood, stretch):
+def begin_at_piece(slots, slot, mesh, goals, points, flood, stretch):
     """Start from the piece of the goal that has its turn, and choose the next."""
     header, width = slots.header, slots.measure[slot, WIDTH]
     costs, fastest, piece = header[slot, COSTS], slots.measure[slot, FASTEST], header[slot, NEXT_PIECE]
@@ -306,11 +306,11 @@ def begin_search(slots, slot, mesh, goals, points, scratch, goal, width, x, y, p
             points.start[mesh.polygon_start[polygon]], points.start[mesh.polygon_start[polygon + 1]]
         ):
             if slots.stamp[slot, node] == header[slot, GENERATION] and slots.place[slot, node] == NOT_IN_HEAP:
-                _consider(slots, slot, mesh, points, node)
+                consider_start(slots, slot, mesh, points, node)
 
 
 @inlined_kernel
-def _consider(slots, slot, mesh, points, node):
+def consider_start(slots, slot, mesh, points, node):
     """Take a node of the start's polygon as the first portal if that is the best so far."""
     header, measure = slots.header, slots.measure
     x, y, polygon = measure[slot, START_X], measure[slot, START_Y], header[slot, START_POLYGON]
@@ -410,7 +410,7 @@ def walk_straight(slots, slot, mesh, goals, piece, tx, ty, out, at):
 
 
 @inlined_kernel
-def _look_straight(slots, slot, mesh, goals, flood, stretch):
+def look_straight(slots, slot, mesh, goals, flood, stretch):
     """Take the straight path to a piece of the goal that is in sight if that is better than the best path
     over points of portals.
     """
@@ -491,7 +491,7 @@ def advance_search(slots, slot, mesh, goals, points, scratch, grant):
             header[slot, HEAP_SIZE] == 0
             or measure[slot, PIECE_BOUND] <= slots.bound[slot, slots.heap[slot, 0]]
         ):
-            _begin_at_piece(slots, slot, mesh, goals, points, flood, stretch)
+            begin_at_piece(slots, slot, mesh, goals, points, flood, stretch)
             continue
         node = pop_first(slots, slot)
         out, cost = points.edge[node], slots.cost[slot, node]
@@ -518,10 +518,10 @@ def advance_search(slots, slot, mesh, goals, points, scratch, grant):
                 )
                 reach(slots, slot, other, x, y, cost + step + price, node)
         if polygon == header[slot, START_POLYGON]:
-            _consider(slots, slot, mesh, points, node)
+            consider_start(slots, slot, mesh, points, node)
     header[slot, EXPANSIONS] += used
     if header[slot, STATUS] == FOUND and not has_prices:
-        _look_straight(slots, slot, mesh, goals, flood, stretch)
+        look_straight(slots, slot, mesh, goals, flood, stretch)
     return used
 
 

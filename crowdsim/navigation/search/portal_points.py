@@ -43,8 +43,8 @@ class PortalPoints(NamedTuple):
     point: NDArray[np.float64]
 
 
-def place_points(mesh: NavMesh) -> PortalPoints:
-    """Return the points of the portals of a mesh."""
+def place_points(mesh: NavMesh, apart_m: float = APART_M, most: int = MOST_POINTS) -> PortalPoints:
+    """Return the points of the portals of a mesh, `apart_m` apart at most, or `most` of one portal."""
     begin, end = mesh.vertex[mesh.edge_vertex, :2], mesh.vertex[mesh.edge_end, :2]
     length = np.hypot(*(end - begin).T)
     is_kerb = np.any(
@@ -56,7 +56,7 @@ def place_points(mesh: NavMesh) -> PortalPoints:
         for vertex in (mesh.edge_vertex, mesh.edge_end)
     )
     between = length - (first + last)  # the same to the last bit from both sides
-    apart = np.maximum(APART_M, between / (MOST_POINTS - 1))
+    apart = np.maximum(apart_m, between / (most - 1))
     count = 1 + np.ceil(np.maximum(0.0, between) / apart).astype(np.int64)
     # Short portals have one point, in the middle.
     count = np.where(between <= 0.25 * (first + last), 1, count)

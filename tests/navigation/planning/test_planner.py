@@ -18,6 +18,7 @@ from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.measure import measure_corridors
 from crowdsim.navigation.goals.destinations import Destinations, Points
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.hierarchy.planner import HierarchicalPlanner
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.planning import search_backends as slot_searches
 from crowdsim.navigation.planning.a_star_planner import AStarPlanner
@@ -33,7 +34,8 @@ ALL = 1 << 40
 ROUND = " round stationary agents"
 TOY = "straight line"  # in plain Python: what a plug-in can be
 PLAIN = "weights of one's own"
-KINDS = ("mesh", "optimal", "visibility", "mesh" + ROUND, TOY, PLAIN)
+AREAS = "hierarchical"
+KINDS = ("mesh", "optimal", "visibility", AREAS, "mesh" + ROUND, AREAS + ROUND, TOY, PLAIN)
 StraightLine = straight_line()
 # Bodies whose radii are less than 1/128 m apart share a tree; its paths are the shortest of the first of
 # them.
@@ -89,6 +91,8 @@ class Crowd:
     def _planner_of_walls(self, share):
         if self.kind == "visibility":
             return VisibilityPlanner(self.mesh, self.goals)
+        if self.kind == AREAS:  # squares of 3 m: some twenty areas
+            return HierarchicalPlanner(self.mesh, self.goals, ShareParameters(share_searches=share), 3.0)
         if self.kind == TOY:
             return StraightLine(self.mesh, self.goals)
         if self.kind == PLAIN:

@@ -1,0 +1,378 @@
+"""The planner that searches areas first, then the ground of those that its path leads through."""
+
+# mypy: allow-untyped-defs
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.kernels.decorator import inlined_kernel
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.goals import GoalPieces
+from crowdsim.navigation.hierarchy.areas import find_areas, find_centres
+from crowdsim.navigation.hierarchy.graph import measure_areas, measure_over_centres, no_costs
+from crowdsim.navigation.hierarchy.known import KnownCosts, keys_of
+from crowdsim.navigation.hierarchy.nodes import place_nodes
+from crowdsim.navigation.hierarchy.search import (
+    ENDED,
+    KNOWN,
+    MADE,
+    NO_LAYER,
+    PHASE,
+    PIECE,
+    STATE_SIZE,
+    TREE_BEFORE,
+    WIDTH_STEP_M,
+    WIDTH_STEPS,
+    AreaSearch,
+    advance_area_search,
+    begin_area_search,
+)
+from crowdsim.navigation.mesh.build import MeshParameters
+from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.planning.mesh_planner import CostParameters, MeshPlanner
+from crowdsim.navigation.planning.portals import PORTALS
+from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
+from crowdsim.navigation.planning.request_queue import RequestQueue
+from crowdsim.navigation.planning.search_backends import GOAL_BITS, Searches, price_slots
+from crowdsim.navigation.planning.serve import serve_loop
+from crowdsim.navigation.planning.work import Work
+from crowdsim.navigation.search.a_star import FASTEST, copy_corridor, corridor_size, make_slots
+from crowdsim.navigation.search.ground_filter import GroundPrices
+from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
+from crowdsim.navigation.search.portal_points import place_points
+from crowdsim.navigation.search.portal_prices import set_prices
+from crowdsim.navigation.search.sharing import NO_TREE, ShareParameters
+from crowdsim.navigation.search.slot_fields import EXPANSIONS, FOUND, GOAL, IS_SEEDED, STATUS, WIDTH
+from crowdsim.navigation.search.watching import LaterWatchParameters
+from crowdsim.saved import MOST, WIDEST_M, Saved
+from crowdsim.tunable import param
+
+# Points of a portal: near its ends, where paths bend, and between them as far apart as this. The ground that
+# is searched is that of a path, and strings are pulled in it.
+APART_M, MOST_POINTS = 8.0, 5
+KNOWN_COSTS = KnownCosts()
+USUAL_AREA_M, USUAL_WORKSPACE = 100.0, 4
+NO_START = -1  # In place of the polygon of a start: trees are grown for no agent in particular.
+
+
+@dataclass(frozen=True)
+class HierarchyParameters:
+    """How ground is parted into areas that are searched first."""
+
+    area_size: float = param(
+        0.0,
+        "m",
+        low=0.0,
+        high=1e5,
+        source="[Mononen 2010], Power of Less; [Botea 2004]",
+        why=(
+            "side of the squares whose contiguous ground is one area; larger makes the search over areas "
+            "shorter and that of their ground longer; 0: as large as the tiles of the mesh, 100 m where it "
+            "has none"
+        ),
+    )
+    workspace: int = param(
+        USUAL_WORKSPACE,
+        "areas",
+        low=2,
+        high=10**6,
+        source="[Mononen 2010], Power of Less",
+        why=(
+            "areas of the path whose ground is searched at a time; fewer touch less of the ground at once, "
+            "and paths bend more at the borders of areas; more look at less of it twice"
+        ),
+    )
+    nodes: str = param(
+        "portals",
+        "",
+        choices=("portals", "centres"),
+        source="[Mononen 2010], Power of Less",
+        why=(
+            "paths over areas lead from portal to portal, or over the centres of areas with one portal "
+            "between two: a smaller graph, and paths that are longer"
+        ),
+    )
+
+
+@inlined_kernel
+def _begin(search, work, slot, job):
+    request = work.requests[job]
+    set_prices(search.ground, slot, request)
+    begin_area_search(
+        search, slot, np.int64(request["goal"]), request["width"], request["x"], request["y"],
+        np.int64(request["polygon"]), 1 if slot >= search.own else 0,
+    )  # fmt: skip
+    return 0
+
+
+@inlined_kernel
+def _advance(search, slot, grant):
+    return advance_area_search(search, slot, grant)
+
+
+@inlined_kernel
+def _finish(search, work, slot, job):
+    if search.state[slot, PHASE] != ENDED:
+        return -1
+    slots = search.ground
+    status, known, at = slots.header[slot, STATUS], search.state[slot, KNOWN], work.fill[slot]
+    if status != FOUND:
+        work.status[job], work.piece[job] = status, -1
+        return 0
+    count = known + corridor_size(slots, slot)
+    if at + count > work.out.shape[1]:
+        return -1
+    for place in range(known):
+        work.out[slot, at + place] = search.path[slot, place]
+    _, piece = copy_corridor(
+        slots, slot, search.mesh, search.goals, search.points, work.out[slot], at + known
+    )
+    if search.state[slot, PIECE] >= 0:
+        piece = search.state[slot, PIECE]
+    work.status[job], work.piece[job] = status, piece
+    return count
+
+
+serve_area_slots = serve_loop("serve_area_slots", _begin, _advance, _finish)
+
+
+class AreaSearches(Searches):
+    """Searches over areas (`crowdsim.navigation.hierarchy.search`).
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    goals : GoalPieces
+    count : int
+    size : float, m
+        Side of the squares.
+    workspace : int
+        Areas whose ground is searched at a time.
+    nodes : str
+        ``portals`` or ``centres``.
+    costs : str
+    weight : float
+        Of the heuristic.
+
+    Attributes
+    ----------
+    nodes : AreaNodes
+    measured : int
+        Areas that were measured, and not known.
+    """
+
+    share_at = 2
+
+    def __init__(
+        self,
+        mesh: NavMesh,
+        goals: GoalPieces,
+        count: int,
+        size: float,
+        workspace: int,
+        nodes: str,
+        costs: str,
+        weight: float,
+    ) -> None:
+        super().__init__(mesh, goals, count)
+        self._over_centres = nodes == "centres"
+        self._points = place_points(mesh, APART_M, MOST_POINTS)
+        self.nodes = place_nodes(mesh, self._points, find_areas(mesh, size), is_sparse=self._over_centres)
+        self._costs, self._weight, self._workspace = costs, weight, workspace
+        self._cost, self.measured = no_costs(self.nodes), 0
+        self._layers = np.zeros((0, len(self._cost.cost)))
+        self._layer_of = np.full(WIDTH_STEPS, NO_LAYER, dtype=np.int64)
+        self._empty_slots(count)
+
+    def _empty_slots(self, count: int) -> None:
+        self._slots = make_slots(count, len(self.nodes.point))  # the trees
+        self._ground = make_slots(count, len(self._points.edge))
+        for slots in (self._slots, self._ground):
+            price_slots(slots, self._mesh, self._costs, self._weight)
+        self._state = np.zeros((count, STATE_SIZE), dtype=np.int64)
+        self._marks = np.zeros((count, self.nodes.area_count), dtype=np.int64)
+        self._gate = np.zeros((count, len(self.nodes.point) + 1), dtype=np.int32)
+        self._crossing = np.zeros((count, len(self.nodes.point) + 1, 2))
+        self._path = np.zeros((count, self._mesh.edge_count), dtype=np.int32)
+        self._known_cost = np.zeros(count)
+
+    @staticmethod
+    def slot_bytes(mesh: NavMesh) -> int:
+        """Return about how many bytes a slot takes on a mesh."""
+        return 40 * len(place_points(mesh, APART_M, MOST_POINTS).edge)
+
+    def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return 0 for all radii (m): costs over points of portals do not know of them."""
+        return np.zeros(len(radius), dtype=np.int64)
+
+    def serve(self, team: Team, own: int, work: Work, at_least: int) -> None:
+        """Let every slot work through its requests."""
+        for slot in np.flatnonzero(work.job_next < work.job_count).tolist():
+            jobs = work.jobs[slot, work.job_next[slot] : work.job_count[slot]]
+            self._make_layers(work.requests["width"][jobs])
+        search = AreaSearch(
+            self._ground, self._slots, self._state, self._marks, self._gate, self._crossing, self._path,
+            self._known_cost, self._mesh, self._goals, self._points, self._scratch, self.nodes,
+            self._cost.start, self._layers, self._layer_of, self._workspace, own,
+        )  # fmt: skip
+        team.run(serve_area_slots, len(work.jobs), search, work, at_least=at_least)
+
+    def _make_layers(self, width: NDArray[np.float64]) -> None:
+        """Make the layers of the graph that widths (m) need."""
+        steps = np.unique(np.ceil(width / WIDTH_STEP_M).astype(np.int64))
+        for step in steps[steps < WIDTH_STEPS].tolist():
+            if self._layer_of[step] == NO_LAYER:
+                self._layer_of[step] = len(self._layers)
+                self._layers = np.concatenate([self._layers, self._measured(step * WIDTH_STEP_M)[None]])
+
+    def _measured(self, width: float) -> NDArray[np.float64]:
+        """Return what paths through all areas cost for a width (m):
+        of areas that are as they were in a graph before, that is known.
+        """
+        costs, fastest = no_costs(self.nodes), float(self._ground.measure[0, FASTEST])
+        keys = keys_of(self._mesh, self._points, self.nodes, width, self._costs, fastest, self._over_centres)
+        known = [KNOWN_COSTS[key] for key in keys]
+        new = np.array([area for area, each in enumerate(known) if each is None], dtype=np.int64)
+        self.measured += len(new)
+        for area, each in enumerate(known):
+            if each is not None:
+                costs.cost[costs.start[area] : costs.start[area + 1]] = each
+        if len(new):
+            slots = make_slots(1, len(self._points.edge))
+            price_slots(slots, self._mesh, self._costs)
+            work = (0, len(new), self._mesh, self._points, self.nodes, slots, 0, width, new)
+            if self._over_centres:
+                measure_over_centres(*work, *find_centres(self._mesh, self.nodes.area), costs)
+            else:
+                measure_areas(*work, costs)
+            for area in new.tolist():
+                KNOWN_COSTS[keys[area]] = costs.cost[costs.start[area] : costs.start[area + 1]].copy()
+        return costs.cost
+
+    def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        """Return what leads the searches to where they are as named arrays; see `Searches.state`.
+        ``tree_made`` is how far the trees were when the requests in hand began.
+        """
+        header, state = self._slots.header, self._state
+        before = np.where(is_active, state[:, TREE_BEFORE], header[:, EXPANSIONS] * header[:, IS_SEEDED])
+        before[:own] = 0
+        is_tree = before > 0
+        return {
+            "tree_goal": np.where(is_tree, header[:, GOAL], NO_TREE).astype(np.int32),
+            "tree_width": np.where(is_tree, self._slots.measure[:, WIDTH], 0.0),
+            "tree_made": before,
+            "made": np.where(is_active, state[:, MADE], 0),
+        }
+
+    def restore(self, saved: Saved, own: int, queue: RequestQueue) -> None:
+        """Let idle searches do what they had done; see `Searches.restore`."""
+        count, goals = len(self._state), len(self._goals.goal_start) - 1
+        self._empty_slots(count)
+        goal = saved.take("tree_goal", "i4", (count,), low=NO_TREE, high=goals - 1)
+        width = saved.take("tree_width", "f8", (count,), low=0.0, high=2.0 * WIDEST_M)
+        before = saved.take("tree_made", "i8", (count,), low=0, high=MOST)
+        made = saved.take("made", "i8", (count,), low=0, high=MOST)
+        is_tree, is_active = goal != NO_TREE, queue.is_active
+        saved.require(is_tree == (before > 0), "tree_made", "there is no such tree")
+        saved.require(
+            ~is_tree | ((np.arange(count) >= own) & (queue.keys >> GOAL_BITS == goal)),
+            "tree_goal",
+            "the slot keeps no tree of this goal",
+        )
+        saved.require(is_active | (made == 0), "made", "the slot has nothing to look for")
+        in_hand = queue.in_hand
+        is_same = (in_hand["goal"] == goal) & (in_hand["width"] == width)
+        saved.require(
+            ~(is_tree & is_active) | is_same, "tree_width", "the request in hand is for another tree"
+        )
+        requests = np.zeros(count, dtype=in_hand.dtype)
+        requests["goal"], requests["width"], requests["polygon"] = np.maximum(goal, 0), width, NO_START
+        for which, grant, wanted, asked in (
+            (is_tree, before, "tree_made", requests),
+            (is_active, np.maximum(made, 1), "made", in_hand),
+        ):
+            work = queue.work_again(which, grant, requests=asked)
+            self.serve(Team(1), own, work, count)
+            expected = before if wanted == "tree_made" else made
+            saved.require(work.used == expected, wanted, "the search comes to an end sooner, or goes on")
+
+
+class HierarchicalPlanner(MeshPlanner):
+    """Answers requests for paths on large ground; a `crowdsim.navigation.planning.protocol.Planner`.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    goals : GoalPieces
+    parameters : ShareParameters, optional
+    size : float, m
+        Side of the squares whose contiguous ground is an area.
+    workspace : int
+        Areas of a path whose ground is searched at a time.
+    nodes : str
+        Where paths over areas lead: ``portals`` or ``centres``.
+    costs : str, default "time"
+        What paths are to be short in, see `CostParameters`.
+    aim : HeuristicParameters, optional
+    """
+
+    prices = False
+
+    def __init__(
+        self,
+        mesh: NavMesh,
+        goals: GoalPieces,
+        parameters: ShareParameters | None = None,
+        size: float = USUAL_AREA_M,
+        workspace: int = USUAL_WORKSPACE,
+        nodes: str = "portals",
+        costs: str = "time",
+        aim: HeuristicParameters | None = None,
+    ) -> None:
+        self._parted = size, workspace, nodes
+        super().__init__(mesh, goals, parameters, "hierarchical", costs, aim)
+
+    def _backend(self, kind: str) -> type[Searches]:
+        return AreaSearches
+
+    def _make_searches(self, kind: str, count: int, costs: str, weight: float) -> Searches:
+        return AreaSearches(self.mesh, self.goals, count, *self._parted, costs, weight)
+
+    @property
+    def searches(self) -> AreaSearches:
+        """The searches in its slots."""
+        assert isinstance(self._searches, AreaSearches)
+        return self._searches
+
+
+def _make(ground: PlannerGround, values: Values) -> HierarchicalPlanner:
+    tile = values.parameters(MeshParameters).tile_size
+    own = values.parameters(HierarchyParameters)
+    size = own.area_size
+    return HierarchicalPlanner(
+        ground.mesh,
+        ground.goals,
+        values.parameters(ShareParameters),
+        size if size > 0.0 else tile if tile > 0.0 else USUAL_AREA_M,
+        own.workspace,
+        own.nodes,
+        values.parameters(CostParameters).costs,
+        values.parameters(HeuristicParameters),
+    )
+
+
+register_kind(
+    PlannerKind(
+        "hierarchical",
+        _make,
+        PORTALS,
+        (ShareParameters, HierarchyParameters),
+        (CostParameters, HeuristicParameters, GroundPrices, LaterWatchParameters),
+        knows_terrain=True,
+    )
+)

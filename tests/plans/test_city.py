@@ -1,0 +1,77 @@
+"""A made city: the same seed gives the same one, its ground is connected, and it loads as a scenario."""
+
+import numpy as np
+import pytest
+import shapely
+
+from crowdsim.errors import CrowdsimError
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.plans.city import city_files, make_city
+from crowdsim.scenario.load import load_scenario
+from crowdsim.setup.build import build_world
+from tests.cli.command import crowdsim
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_ground_of_a_city_is_connected_and_no_two_houses_touch(seed):
+    city = make_city(1200.0, seed)
+    assert city.ground.is_valid and city.ground.geom_type == "Polygon"
+    houses = [shapely.Polygon(hole) for hole in city.ground.interiors]
+    assert city.ground.area == pytest.approx(1200.0**2 - shapely.area(houses).sum())
+    assert len(np.unique(build_mesh(city.ground).mesh.polygon_part)) == 1
+    assert all(city.ground.contains(shapely.Point(square).buffer(5.0)) for square in city.squares)
+
+
+def test_the_same_seed_gives_the_same_city_to_the_last_digit_and_another_another():
+    first, again, other = (city_files("town", make_city(800.0, seed), 10, 1) for seed in (3, 3, 4))
+    assert first == again and first["town-ground.wkt"] != other["town-ground.wkt"]
+
+
+def test_a_city_has_streets_that_are_not_all_along_its_net():
+    """Else paths over it would be those on a grid."""
+    city = make_city(2000.0)
+    sides = np.concatenate([np.diff(hole.coords, axis=0) for hole in city.ground.interiors])
+    turned = np.degrees(np.arctan2(sides[:, 1], sides[:, 0])) % 90.0
+    length = np.hypot(*sides.T)
+    off_the_net = np.minimum(turned, 90.0 - turned) > 22.5
+    assert 0.02 < length[off_the_net].sum() / length.sum() < 0.5
+    assert any(len(hole.coords) > 8 for hole in city.ground.interiors)  # a house round a court
+
+
+def test_houses_and_polygons_grow_with_the_area_of_a_city():
+    """10 km have some 84,000 polygons in one piece, and more than 100,000 in tiles of 250 m."""
+    small, large = make_city(1000.0), make_city(2000.0)
+    assert 3.5 < len(large.ground.interiors) / len(small.ground.interiors) < 4.5
+    assert 700 < build_mesh(small.ground).mesh.polygon_count < 1000
+
+
+@pytest.mark.parametrize(
+    "size, block, words",
+    [
+        (150.0, 100.0, "no room for 2 blocks of 100 m"),
+        (1000.0, 20.0, "blocks of 20 m are too small"),
+        (float("nan"), 100.0, "no room"),
+        (1000.0, float("nan"), "too small"),
+        (1e6, 100.0, "100,000,000 blocks of 100 m, and 250,000 are the most"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused_with_a_way_out(size, block, words):
+    with pytest.raises(CrowdsimError, match=words):
+        make_city(size, block=block)
+
+
+def test_the_command_writes_a_scenario_that_runs_and_replaces_nothing(tmp_path):
+    words = ["city", "town.yaml", "--size", "500", "--seed", "2", "--people", "5"]
+    done = crowdsim(words, cwd=tmp_path)
+    assert done.returncode == 0 and "crowdsim run town.yaml" in done.stdout
+    scenario = load_scenario(tmp_path / "town.yaml")
+    assert scenario.seed == 2 and len(build_world(scenario).agents) == 5
+    again = crowdsim(words, cwd=tmp_path)
+    assert again.returncode == 2 and "exists already" in again.stderr
+    before = (tmp_path / "town-ground.wkt").read_text()
+    assert crowdsim([*words, "--force"], cwd=tmp_path).returncode == 0
+    assert (tmp_path / "town-ground.wkt").read_text() == before
+    wrong = crowdsim(["city", "town.txt"], cwd=tmp_path)
+    assert wrong.returncode == 2 and "does not end in .yaml" in wrong.stderr
+    small = crowdsim(["city", "small.yaml", "--size", "10"], cwd=tmp_path)
+    assert small.returncode == 2 and len(small.stderr.splitlines()) == 1
