@@ -427,6 +427,7 @@ SCENES = {
     ),
     "optimal": Scene(lambda: hall("optimal", 6), 5),
     "visibility": Scene(lambda: hall("visibility", 2), 6),
+    "hierarchical": Scene(lambda: hall({"kind": "hierarchical", "area_size": 3}, 8), 6),
     "unseen": Scene(
         lambda: hall(
             {"kind": "visibility", "unseen_from": [[8, 8]], "shun": [[6, 5]], "share_searches": False}, 4
