@@ -230,6 +230,10 @@ class AreaSearches(Searches):
                 self._layer_of[step] = len(self._layers)
                 self._layers = np.concatenate([self._layers, self._measured(step * WIDTH_STEP_M)[None]])
 
+    def make_layers_of(self, other: AreaSearches) -> None:
+        """Make the layers that others have made."""
+        self._make_layers(WIDTH_STEP_M * np.flatnonzero(other._layer_of != NO_LAYER).astype(np.float64))
+
     def _measured(self, width: float) -> NDArray[np.float64]:
         """Return what paths through all areas cost for a width (m):
         of areas that are as they were in a graph before, that is known.
@@ -237,6 +241,11 @@ class AreaSearches(Searches):
         costs, fastest = no_costs(self.nodes), float(self._ground.measure[0, FASTEST])
         keys = keys_of(self._mesh, self._points, self.nodes, width, self._costs, fastest, self._over_centres)
         known = [KNOWN_COSTS[key] for key in keys]
+        sizes = np.diff(costs.start).tolist()  # what a file says may be wrong
+        known = [
+            each if each is not None and len(each) == size else None
+            for each, size in zip(known, sizes, strict=True)
+        ]
         new = np.array([area for area, each in enumerate(known) if each is None], dtype=np.int64)
         self.measured += len(new)
         for area, each in enumerate(known):
@@ -337,10 +346,16 @@ class HierarchicalPlanner(MeshPlanner):
         self._parted = size, workspace, nodes
         super().__init__(mesh, goals, parameters, "hierarchical", costs, aim)
 
+    def foresee(self, mesh: NavMesh) -> None:
+        """Measure areas of a mesh for which a planner like this one will be made; see `KnownCosts`."""
+        searches = AreaSearches(mesh, self.goals, 1, *self._parted, *self._costs)
+        searches.make_layers_of(self.searches)
+
     def _backend(self, kind: str) -> type[Searches]:
         return AreaSearches
 
     def _make_searches(self, kind: str, count: int, costs: str, weight: float) -> Searches:
+        self._costs = costs, weight
         return AreaSearches(self.mesh, self.goals, count, *self._parted, costs, weight)
 
     @property
