@@ -5,8 +5,6 @@ So when a tile changes, only its own areas are measured anew. What is at hand de
 before, and changes nothing but the time: costs are a function of the ground of an area and of the width.
 """
 
-# mypy: allow-untyped-defs
-
 from __future__ import annotations
 
 import hashlib
