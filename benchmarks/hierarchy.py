@@ -1,5 +1,5 @@
 """The planner `hierarchical` beside flat A* (`mesh`) and `optimal` on a made city:
-expansions, time to a path, lengths, and how long it takes to build its graph.
+expansions, time to a path, lengths, and how long it takes to build its graph, and to load it.
 
     python benchmarks/hierarchy.py
     python benchmarks/hierarchy.py --size 2000 --queries 1000 --tile 125 --workspace 8
@@ -11,7 +11,9 @@ on one thread. Times are CPU times of the process. Starts and goals are drawn fr
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ import shapely
 
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation import GoalShape, cut_goals
+from crowdsim.navigation.hierarchy import planner as planner_module
+from crowdsim.navigation.hierarchy.known import KnownCosts
 from crowdsim.navigation.hierarchy.planner import USUAL_WORKSPACE, HierarchicalPlanner
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
@@ -70,6 +74,7 @@ def main() -> None:
     parser.add_argument("--size", type=float, default=10_000.0, help="of the city, m")
     parser.add_argument("--tile", type=float, default=250.0, help="m")
     parser.add_argument("--workspace", type=int, default=USUAL_WORKSPACE, help="areas")
+    parser.add_argument("--nodes", choices=("portals", "centres"), default="portals")
     parser.add_argument("--queries", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
@@ -93,7 +98,7 @@ def main() -> None:
     planners = {kind: MeshPlanner(mesh, goals, alone, kind) for kind in ("mesh", "optimal")}
     compile_all()
     begin = time.perf_counter()
-    planners["hierarchical"] = HierarchicalPlanner(mesh, goals, alone, args.tile, args.workspace)
+    planners["hierarchical"] = HierarchicalPlanner(mesh, goals, alone, args.tile, args.workspace, args.nodes)
     ask(planners["hierarchical"], asked, slice(0, 1), team)  # makes the graph for the width of the agents
     built = time.perf_counter() - begin
     nodes = planners["hierarchical"].searches.nodes
@@ -101,6 +106,22 @@ def main() -> None:
         f"graph of {nodes.area_count:,} areas with {len(nodes.point):,} nodes built in {built:.1f} s",
         flush=True,
     )
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(file := Path(folder) / "areas.npz", **planner_module.KNOWN_COSTS.state())
+        planner_module.KNOWN_COSTS = KnownCosts()
+        begin = time.perf_counter()
+        with np.load(file) as state:
+            planner_module.KNOWN_COSTS.restore(state)
+        read = time.perf_counter() - begin
+        begin = time.perf_counter()
+        again = HierarchicalPlanner(mesh, goals, alone, args.tile, args.workspace, args.nodes).searches
+        again.make_layers_of(planners["hierarchical"].searches)
+        assert again.measured == 0
+        print(
+            f"its costs, {file.stat().st_size / 1e6:.0f} MB, read in {read:.2f} s; graph made of them in "
+            f"{time.perf_counter() - begin:.2f} s",
+            flush=True,
+        )
     spent, made_of = dict.fromkeys(planners, 0.0), dict.fromkeys(planners, 0)
     for planner in planners.values():  # code is loaded, and memory touched
         ask(planner, asked, slice(0, min(count, BLOCK)), team)

@@ -7,8 +7,8 @@ it is first used.
 One package a question: `mesh` (where can an agent walk?), `goals` (where does a path end?), `tiles` (which
 part of the mesh is what while the ground changes?), `corridor` (where next along a path?), `search` (which
 portals?), `planning` (which request is served when?), `visibility` (shortest paths over corners),
-`stationary` (paths round stationary agents), `grid` (paths over cells), `local_grid` (a path round what
-stands just ahead).
+`hierarchy` (paths over large ground), `stationary` (paths round stationary agents), `grid` (paths over
+cells), `local_grid` (a path round what stands just ahead).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from crowdsim.navigation.goals.goals import GoalShape, cut_goals
     from crowdsim.navigation.grid.grid import build_grid
     from crowdsim.navigation.grid.planner import GridPlanner
+    from crowdsim.navigation.hierarchy.planner import HierarchicalPlanner
     from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, build_mesh
     from crowdsim.navigation.mesh.mesh import NavMesh, is_in_sight, locate
     from crowdsim.navigation.planning.mesh_planner import MeshPlanner
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     from crowdsim.navigation.visibility.planner import VisibilityPlanner
 
 __all__ = [
-    "GoalShape", "GridPlanner", "MeshBuild", "MeshParameters", "MeshPlanner", "NavMesh", "Planner",
-    "TiledMesh", "VisibilityPlanner", "build_grid", "build_mesh", "build_tiles", "curve_through", "cut_goals",
-    "is_in_sight", "locate", "measure_corridors", "walk_many",
+    "GoalShape", "GridPlanner", "HierarchicalPlanner", "MeshBuild", "MeshParameters", "MeshPlanner",
+    "NavMesh", "Planner", "TiledMesh", "VisibilityPlanner", "build_grid", "build_mesh", "build_tiles",
+    "curve_through", "cut_goals", "is_in_sight", "locate", "measure_corridors", "walk_many",
 ]  # fmt: skip
 
 __getattr__, __dir__ = names_from(
@@ -47,6 +48,7 @@ __getattr__, __dir__ = names_from(
         "goals.goals": ("GoalShape", "cut_goals"),
         "grid.grid": ("build_grid",),
         "grid.planner": ("GridPlanner",),
+        "hierarchy.planner": ("HierarchicalPlanner",),
         "mesh.build": ("MeshBuild", "MeshParameters", "build_mesh"),
         "mesh.mesh": ("NavMesh", "is_in_sight", "locate"),
         "planning.mesh_planner": ("MeshPlanner",),

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.steps import Steps
 from crowdsim.kernels.threads import Team
+from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.saved import Arrays, Saved
 from crowdsim.systems.base.system import GroundChange, Setup, Tick, TickSystem
 from crowdsim.systems.paths.lost_paths import LOST, TAKEN
@@ -71,6 +73,13 @@ class Plan(TickSystem):
             each.look_at_watchers(tick)
             each.ask(tick)
         search(tick, self.budget, [each.searches for each in self.paths])
+
+    def foresee(self, mesh: NavMesh) -> Steps[None]:
+        """Prepare for a mesh on which the world will stand, a step for each planner that can."""
+        for each in self.paths:
+            if each.foresees:
+                each.foresee(mesh)
+                yield "planner"
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Search on another ground from now on; agents that wait for a path ask again."""

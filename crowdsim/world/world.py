@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.cells import Heights
+from crowdsim.geometry.steps import Steps
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corridors import CorridorStore
@@ -83,6 +84,9 @@ class Planning(Protocol):
     """
 
     paths: tuple[Any, ...]
+
+    def foresee(self, mesh: NavMesh) -> Steps[None]:
+        """Prepare in steps for a mesh on which the world will stand: nothing but the time depends on it."""
 
     def stand_on(self, tick: int, change: Any, team: Team) -> None:
         """Search on another ground from now on; see `crowdsim.systems.ground.ground_change.GroundChange`."""

@@ -164,21 +164,23 @@ def flood_on(slots, slot, mesh, goals, points, nodes, scratch, direction, grant)
 
     Returns
     -------
-    used : int
-        Expansions made. Where fewer than `grant` were, all is reached.
+    int
+        Expansions made. Once all is reached there is nothing in the heap, and no piece left.
     """
     header, used = slots.header, 0
-    while used < grant:
-        if header[slot, NEXT_PIECE] != NONE:
-            used += 1
-            begin_at_piece(slots, slot, mesh, goals, points, flood_of(scratch, slot), scratch.stretch[slot])
+    while header[slot, NEXT_PIECE] != NONE or header[slot, HEAP_SIZE] > 0:
+        is_piece = header[slot, NEXT_PIECE] != NONE
+        # what lies between areas is only taken off the heap: a flood that is over is so at once
+        if not is_piece and nodes.is_border[points.edge[slots.heap[slot, 0]]] == 1:
+            pop_first(slots, slot)
             continue
-        if header[slot, HEAP_SIZE] == 0:
+        if used == grant:
             break
-        node = pop_first(slots, slot)
-        if nodes.is_border[points.edge[node]] == 0:
-            used += 1
-            expand(slots, slot, mesh, points, nodes, node, True, direction)
+        used += 1
+        if is_piece:
+            begin_at_piece(slots, slot, mesh, goals, points, flood_of(scratch, slot), scratch.stretch[slot])
+        else:
+            expand(slots, slot, mesh, points, nodes, pop_first(slots, slot), True, direction)
     header[slot, EXPANSIONS] += used
     return used
 

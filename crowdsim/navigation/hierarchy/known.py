@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from crowdsim.navigation.hierarchy.nodes import AreaNodes
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.portal_points import PortalPoints
+from crowdsim.saved import Arrays, Saved
 
 # Bytes of costs that are kept, the last ones used: some twenty graphs of a city of 10 km.
 MOST_BYTES = 512 << 20
+KEY_BYTES = 16
 WALL, BORDER = -1, -2  # In place of the twin of a half-edge.
 
 
@@ -47,6 +49,30 @@ class KnownCosts:
         self._costs[key] = costs
         while self._bytes > self._most:
             self._bytes -= self._costs.pop(next(iter(self._costs))).nbytes
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that is known as named arrays, for a file (`numpy.savez`)."""
+        costs = list(self._costs.values())
+        return {
+            "key": np.frombuffer(b"".join(self._costs), dtype=np.uint8).reshape(-1, KEY_BYTES),
+            "size": np.array([len(each) for each in costs], dtype=np.int64),
+            "cost": np.concatenate([np.zeros(0), *costs]),
+        }
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Know what `state()` gave, too.
+
+        Raises
+        ------
+        SavedError
+            If something in it cannot be.
+        """
+        saved = Saved.of(state)
+        keys = saved.take("key", "u1", (None, KEY_BYTES))
+        cost = saved.take("cost", "f8", low=0.0, special="inf")
+        size = saved.parts("size", len(keys), len(cost))
+        for key, each in zip(keys, np.split(cost, np.cumsum(size)[:-1]), strict=True) if len(keys) else ():
+            self[key.tobytes()] = each
 
 
 def keys_of(mesh: NavMesh, points: PortalPoints, nodes: AreaNodes, *what: Any) -> list[bytes]:
@@ -88,7 +114,7 @@ def keys_of(mesh: NavMesh, points: PortalPoints, nodes: AreaNodes, *what: Any) -
                 values[start[area] : start[area + 1]].tobytes() for start, each in parts for values in each
             )
             + common,
-            digest_size=16,
+            digest_size=KEY_BYTES,
         ).digest()
         for area in range(nodes.area_count)
     ]

@@ -47,14 +47,15 @@ from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
 from crowdsim.navigation.search.portal_points import place_points
 from crowdsim.navigation.search.portal_prices import set_prices
 from crowdsim.navigation.search.sharing import NO_TREE, ShareParameters
-from crowdsim.navigation.search.slot_fields import EXPANSIONS, FOUND, GOAL, IS_SEEDED, STATUS, WIDTH
+from crowdsim.navigation.search.slot_fields import EXPANSIONS, FOUND, GOAL, IS_SEEDED, STATUS
 from crowdsim.navigation.search.watching import LaterWatchParameters
-from crowdsim.saved import MOST, WIDEST_M, Saved
+from crowdsim.saved import MOST, Saved
 from crowdsim.tunable import param
 
 # Points of a portal: near its ends, where paths bend, and between them as far apart as this. The ground that
 # is searched is that of a path, and strings are pulled in it.
 APART_M, MOST_POINTS = 8.0, 5
+POINTS_OF_AN_EDGE = 2  # About, walls included: 1.8 measured in a city.
 KNOWN_COSTS = KnownCosts()
 USUAL_AREA_M, USUAL_WORKSPACE = 100.0, 4
 NO_START = -1  # In place of the polygon of a start: trees are grown for no agent in particular.
@@ -138,6 +139,11 @@ def _finish(search, work, slot, job):
     return count
 
 
+def _steps_of(width: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return how many steps of the graph widths (m) are, rounded up."""
+    return np.ceil(width / WIDTH_STEP_M).astype(np.int64)
+
+
 serve_area_slots = serve_loop("serve_area_slots", _begin, _advance, _finish)
 
 
@@ -204,7 +210,7 @@ class AreaSearches(Searches):
     @staticmethod
     def slot_bytes(mesh: NavMesh) -> int:
         """Return about how many bytes a slot takes on a mesh."""
-        return 40 * len(place_points(mesh, APART_M, MOST_POINTS).edge)
+        return 40 * POINTS_OF_AN_EDGE * mesh.edge_count
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return 0 for all radii (m): costs over points of portals do not know of them."""
@@ -224,11 +230,15 @@ class AreaSearches(Searches):
 
     def _make_layers(self, width: NDArray[np.float64]) -> None:
         """Make the layers of the graph that widths (m) need."""
-        steps = np.unique(np.ceil(width / WIDTH_STEP_M).astype(np.int64))
+        steps = np.unique(_steps_of(width))
         for step in steps[steps < WIDTH_STEPS].tolist():
             if self._layer_of[step] == NO_LAYER:
                 self._layer_of[step] = len(self._layers)
                 self._layers = np.concatenate([self._layers, self._measured(step * WIDTH_STEP_M)[None]])
+
+    def make_layers_of(self, other: AreaSearches) -> None:
+        """Make the layers that others have made."""
+        self._make_layers(WIDTH_STEP_M * np.flatnonzero(other._layer_of != NO_LAYER).astype(np.float64))
 
     def _measured(self, width: float) -> NDArray[np.float64]:
         """Return what paths through all areas cost for a width (m):
@@ -237,6 +247,11 @@ class AreaSearches(Searches):
         costs, fastest = no_costs(self.nodes), float(self._ground.measure[0, FASTEST])
         keys = keys_of(self._mesh, self._points, self.nodes, width, self._costs, fastest, self._over_centres)
         known = [KNOWN_COSTS[key] for key in keys]
+        sizes = np.diff(costs.start).tolist()  # what a file says may be wrong
+        known = [
+            each if each is not None and len(each) == size else None
+            for each, size in zip(known, sizes, strict=True)
+        ]
         new = np.array([area for area, each in enumerate(known) if each is None], dtype=np.int64)
         self.measured += len(new)
         for area, each in enumerate(known):
@@ -264,7 +279,6 @@ class AreaSearches(Searches):
         is_tree = before > 0
         return {
             "tree_goal": np.where(is_tree, header[:, GOAL], NO_TREE).astype(np.int32),
-            "tree_width": np.where(is_tree, self._slots.measure[:, WIDTH], 0.0),
             "tree_made": before,
             "made": np.where(is_active, state[:, MADE], 0),
         }
@@ -274,7 +288,6 @@ class AreaSearches(Searches):
         count, goals = len(self._state), len(self._goals.goal_start) - 1
         self._empty_slots(count)
         goal = saved.take("tree_goal", "i4", (count,), low=NO_TREE, high=goals - 1)
-        width = saved.take("tree_width", "f8", (count,), low=0.0, high=2.0 * WIDEST_M)
         before = saved.take("tree_made", "i8", (count,), low=0, high=MOST)
         made = saved.take("made", "i8", (count,), low=0, high=MOST)
         is_tree, is_active = goal != NO_TREE, queue.is_active
@@ -286,12 +299,17 @@ class AreaSearches(Searches):
         )
         saved.require(is_active | (made == 0), "made", "the slot has nothing to look for")
         in_hand = queue.in_hand
-        is_same = (in_hand["goal"] == goal) & (in_hand["width"] == width)
+        steps = queue.keys & ((1 << 32) - 1)  # of the width, see `HierarchicalPlanner._gap_class`
+        is_same = (in_hand["goal"] == goal) & (_steps_of(in_hand["width"]) == steps)
         saved.require(
-            ~(is_tree & is_active) | is_same, "tree_width", "the request in hand is for another tree"
+            ~(is_tree & is_active) | is_same, "tree_goal", "the request in hand is for another tree"
         )
         requests = np.zeros(count, dtype=in_hand.dtype)
-        requests["goal"], requests["width"], requests["polygon"] = np.maximum(goal, 0), width, NO_START
+        requests["goal"], requests["width"], requests["polygon"] = (
+            np.maximum(goal, 0),
+            np.where(is_tree, steps, 0) * WIDTH_STEP_M,
+            NO_START,
+        )
         for which, grant, wanted, asked in (
             (is_tree, before, "tree_made", requests),
             (is_active, np.maximum(made, 1), "made", in_hand),
@@ -321,7 +339,7 @@ class HierarchicalPlanner(MeshPlanner):
     aim : HeuristicParameters, optional
     """
 
-    prices = False
+    prices = searches_as_first = False
 
     def __init__(
         self,
@@ -337,10 +355,22 @@ class HierarchicalPlanner(MeshPlanner):
         self._parted = size, workspace, nodes
         super().__init__(mesh, goals, parameters, "hierarchical", costs, aim)
 
+    def foresee(self, mesh: NavMesh) -> None:
+        """Measure areas of a mesh for which a planner like this one will be made; see `KnownCosts`."""
+        searches = AreaSearches(mesh, self.goals, 1, *self._parted, *self._costs)
+        searches.make_layers_of(self.searches)
+
+    def _gap_class(self, goal: NDArray[np.int32], radius: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the layers of the graph of agents: those of one layer share a tree, and search on their own
+        where the ground is theirs.
+        """
+        return _steps_of(2.0 * np.asarray(radius, dtype=np.float64))
+
     def _backend(self, kind: str) -> type[Searches]:
         return AreaSearches
 
     def _make_searches(self, kind: str, count: int, costs: str, weight: float) -> Searches:
+        self._costs = costs, weight
         return AreaSearches(self.mesh, self.goals, count, *self._parted, costs, weight)
 
     @property

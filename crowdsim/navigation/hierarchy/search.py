@@ -3,7 +3,7 @@
 It runs from the goal back to the start, as `crowdsim.navigation.search.a_star` does, whose costs are its own:
 
 1. From the goal over the ground of its areas, up to their nodes. Then the tree of the search over areas has
-   begun; where requests share it, the first of them does so.
+   begun; where requests share it, the first of them does so. What is shared is for the width of the graph.
 2. To pieces of the goal in the area of the start, if there are any, within it.
 3. From the start over the ground of its area, up to its nodes.
 4. From node to node, until no path could be shorter than the shortest that is known. What lies between two
@@ -62,6 +62,7 @@ from crowdsim.navigation.search.slot_fields import (
     HEAP_SIZE,
     IS_SEEDED,
     IS_SHARED,
+    NEXT_PIECE,
     NONE,
     PENDING,
     PIECE_BOUND,
@@ -182,6 +183,7 @@ def begin_area_search(search, slot, goal, width, x, y, polygon, is_shared):
     header[slot, STATUS], header[slot, GOAL], header[slot, START_POLYGON] = PENDING, goal, polygon
     header[slot, IS_SHARED], header[slot, BEST_NODE] = is_shared, NO_NODE
     measure[slot, START_X], measure[slot, START_Y], measure[slot, BEST_TOTAL] = x, y, np.inf
+    measure[slot, WIDTH] = width
     ground.header[slot, STATUS] = PENDING
     if state[slot, LAYER] == NO_LAYER:
         _begin_on_ground(search, slot)
@@ -191,8 +193,7 @@ def begin_area_search(search, slot, goal, width, x, y, polygon, is_shared):
     else:
         header[slot, GENERATION] += 1
         header[slot, HEAP_SIZE], header[slot, EXPANSIONS], header[slot, IS_SEEDED] = 0, 0, 0
-        measure[slot, WIDTH] = width
-        begin_flood(ground, slot, width)
+        begin_flood(ground, slot, steps * WIDTH_STEP_M)  # for all that share the tree
         ground.header[slot, GOAL] = goal
         ground.measure[slot, PIECE_BOUND] = -1.0
         choose_piece(ground.header, ground.measure, slot, search.goals)
@@ -450,7 +451,7 @@ def advance_area_search(search, slot, grant):
             )  # fmt: skip
             if phase == FROM_GOAL:
                 tree.header[slot, EXPANSIONS] += made
-            if made < grant - used:
+            if ground.header[slot, HEAP_SIZE] == 0 and ground.header[slot, NEXT_PIECE] == NONE:
                 if phase == FROM_GOAL:
                     _seed_tree(search, slot)
                     _begin_in_area(search, slot)

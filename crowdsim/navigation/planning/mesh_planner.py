@@ -108,9 +108,11 @@ class MeshPlanner(SlotPlanner):
     ----------
     widths : (k,) float64, m
         Every width at which what an agent can pass changes, ascending.
+    searches_as_first : bool
+        Whether agents that share a tree search with the width of the first of them.
     """
 
-    prices = True
+    prices = searches_as_first = True
 
     def __init__(
         self,
@@ -235,7 +237,10 @@ class MeshPlanner(SlotPlanner):
         ).astype(np.int64)
         self._known["count"][place] += number - own
         fresh["shares"] = self._known["count"][place][inverse] + 1 >= self._searches.share_at
-        fresh["width"] = np.where(fresh["shares"] == 1, self._known["width"][place][inverse], fresh["width"])
+        if self.searches_as_first:
+            fresh["width"] = np.where(
+                fresh["shares"] == 1, self._known["width"][place][inverse], fresh["width"]
+            )
 
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
         self._searches.serve(team, self._own, work, at_least)

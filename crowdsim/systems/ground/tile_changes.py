@@ -74,7 +74,9 @@ def change_steps(
     assert world.tiles is not None
     tiles = yield from world.tiles.steps(remove=remove, add=add)
     yield "tiles"
-    return NewGround(tiles, cut_goals(tiles.joined.mesh, world.goal_shapes))
+    goals = cut_goals(tiles.joined.mesh, world.goal_shapes)
+    yield from world.planning.foresee(tiles.joined.mesh)
+    return NewGround(tiles, goals)
 
 
 def ground_steps(

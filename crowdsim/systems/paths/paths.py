@@ -209,6 +209,18 @@ class Paths(ABC):
         self.planner.take_goals(self.world.goals, changed)
 
     @property
+    def foresees(self) -> bool:
+        """Whether its planner can prepare for other ground."""
+        return hasattr(self.planner, "foresee")
+
+    def foresee(self, mesh: NavMesh) -> None:
+        """Prepare for a mesh on which the world will stand; where paths are kept off some of it, that is
+        known only then.
+        """
+        if self.own.filtered is None:
+            self.planner.foresee(mesh)
+
+    @property
     def kept_off(self) -> GroupGround | None:
         """The polygons that there are now, as its agents may use them, where their paths are kept off some;
         else None. Not what `own` has: planners on cells keep that of polygons that have gone.

@@ -28,6 +28,7 @@ from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, FOUND, UNREACHABLE
 from crowdsim.navigation.tiles.make import build_tiles
 from crowdsim.plans.city import make_city
+from crowdsim.saved import SavedError
 from tests.navigation.worlds import free_points, located, pillar_hall, random_ground, rooms
 from tests.reference.hierarchy import Twin, areas_of
 from tests.reference.mesh import depth_in_polygon
@@ -283,3 +284,57 @@ def test_what_is_known_gives_way_to_what_is_new():
     assert known[b"\x00"] is not None
     known[b"\x03"] = np.full(10, 3.0)
     assert known[b"\x01"] is None and known[b"\x00"][0] == 0.0 and known[b"\x03"][0] == 3.0
+
+
+def test_what_is_known_is_saved_and_taken_back(tmp_path, monkeypatch):
+    _, mesh = town()
+
+    def graph():
+        planner = HierarchicalPlanner(mesh, cut_goals(mesh, []), ALONE, 125.0)
+        planner.searches._make_layers(np.array([0.4]))
+        return planner.searches
+
+    monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
+    first = graph()
+    np.savez(tmp_path / "town.npz", **planner_module.KNOWN_COSTS.state())
+    monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
+    with np.load(tmp_path / "town.npz") as state:
+        planner_module.KNOWN_COSTS.restore(state)
+    again = graph()
+    assert first.measured > 100 and again.measured == 0
+    assert np.array_equal(first._layers, again._layers)
+    empty = KnownCosts()
+    empty.restore(KnownCosts().state())
+    assert not empty.state()["size"].size
+
+
+@pytest.mark.parametrize(
+    "name, value, words",
+    [
+        ("cost", np.array([-1.0, 1.0]), "cost"),
+        ("cost", np.array([np.nan, 1.0]), "cost"),
+        ("size", np.array([3]), "size"),
+        ("key", np.zeros((1, 3), dtype=np.uint8), "key"),
+    ],
+)
+def test_costs_that_cannot_be_are_refused(name, value, words):
+    known = KnownCosts()
+    known[bytes(16)] = np.array([0.0, np.inf])
+    with pytest.raises(SavedError, match=words):
+        KnownCosts().restore({**known.state(), name: value})
+
+
+def test_costs_of_another_size_are_measured_anew(monkeypatch):
+    mesh = build_mesh(rooms(2)).mesh
+    monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
+
+    def layers():
+        planner = HierarchicalPlanner(mesh, cut_goals(mesh, []), ALONE, 3.0)
+        planner.searches._make_layers(np.array([0.25]))
+        return planner.searches._layers
+
+    first, state = layers(), planner_module.KNOWN_COSTS.state()
+    wrong = {**state, "size": np.where(np.arange(len(state["size"])) == 0, len(state["cost"]), 0)}
+    planner_module.KNOWN_COSTS = KnownCosts()
+    planner_module.KNOWN_COSTS.restore(wrong)
+    assert np.array_equal(layers(), first)
