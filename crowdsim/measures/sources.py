@@ -246,12 +246,16 @@ def facts_of_run(source: Source, lacking: str) -> Tracks:
 
 @contextlib.contextmanager
 def run_of(source: Source) -> Iterator[Tracks | LongRun]:
-    """Give tracks; of a recorded run with more than `MOST_ROWS` places a `LongRun`, which can be read until
-    the block ends.
+    """Give what all measures take: tracks; of a recorded run with more than `MOST_ROWS` places, a `LongRun`,
+    which reads it in parts until the block ends.
 
     Parameters
     ----------
     source : path, Recording, Tracks, or LongRun
+
+    Returns
+    -------
+    context manager of Tracks or LongRun
 
     Raises
     ------
