@@ -176,7 +176,11 @@ def _cut_out_of(cut: Mapping[str, Any]) -> list[tuple[str, str]]:
         bounds = [
             *(f"{name} {value:g} s" for name, value in times.items() if isinstance(value, (int, float))),
             *([f"region {cut['region']}"] if cut.get("region") else []),
-            *(f"{name} {', '.join(map(str, value))}" for name, value in lists.items() if value),
+            *(
+                f"{name} {', '.join(map(str, value))}"
+                for name, value in lists.items()
+                if value and isinstance(value, list)
+            ),
         ]
         run = f"run {cut.get('run_id')}, digest {cut.get('run_digest') or 'not recorded'}"
         words = f"{cut.get('source')} ({run}): {'; '.join(bounds) or 'all of it'}"

@@ -212,8 +212,8 @@ def _bounds(
     for name, seconds in (("from", from_s), ("until", until_s)):
         if seconds is not None and not (math.isfinite(seconds) and seconds >= 0.0):
             raise CrowdsimError(f"A cut {name} {seconds:g} s: must be a time from 0 s on.")
-    if from_s is not None and from_s > (end_s if until_s is None else until_s):
-        until = f"its end, {end_s:g} s" if until_s is None else f"{until_s:g} s"
+    if from_s is not None and from_s > min(end_s, math.inf if until_s is None else until_s):
+        until = f"{until_s:g} s" if until_s is not None and until_s < end_s else f"its end, {end_s:g} s,"
         raise CrowdsimError(f"{path}: a cut from {from_s:g} s until {until} has no time in it.")
     first = 0 if from_s is None else math.ceil(from_s / header.tick_s - _ROUNDING_TICKS)
     last = recording.commit.last_tick

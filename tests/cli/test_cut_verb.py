@@ -147,7 +147,7 @@ def test_measures_of_a_cut_are_those_of_the_part(folder, tmp_path):
         (["run.h5", "part.h5"], 4, "part.h5 exists already. Choose another name, or replace it with --force"),
         (["run.h5", "no/o.h5"], 4, 'There is no folder "no"'),
         (["run.h5", "o.h5", "--from", "x"], 2, "Invalid value for '--from'"),
-        (["run.h5", "o.h5", "--from", "7"], 2, "from 7 s until its end, 6 s has no time in it"),
+        (["run.h5", "o.h5", "--from", "7"], 2, "from 7 s until its end, 6 s, has no time in it"),
         (["run.h5", "o.h5", "--region", "1,2,3"], 2, 'The region "1,2,3" has 3 numbers'),
         (["run.h5", "o.h5", "--region", "dor"], 2, 'names no area "dor". Did you mean "door"?'),
         (["run.h5", "o.h5", "--region", "3,3,1,1"], 2, "has to lie left of and below"),

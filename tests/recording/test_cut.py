@@ -235,7 +235,8 @@ def test_a_recording_that_was_cut_off_is_refused(tmp_path):
         ({"from_s": -1.0}, "from -1 s: must be a time from 0 s on"),
         ({"until_s": float("nan")}, "until nan s: must be"),
         ({"from_s": 5.0, "until_s": 2.0}, "from 5 s until 2 s has no time in it"),
-        ({"from_s": 50.0}, "from 50 s until its end, 7.95 s has no time in it"),
+        ({"from_s": 50.0, "until_s": 60.0}, "from 50 s until its end, 7.95 s, has no time in it"),
+        ({"from_s": 50.0}, "from 50 s until its end, 7.95 s, has no time in it"),
         (
             {"from_s": 1.04, "until_s": 1.06},
             "no frame from 1.05 s until 1.05 s; the nearest are at 1 s and 1.1 s",
