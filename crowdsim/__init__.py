@@ -16,10 +16,11 @@ from crowdsim.front_doors import names_from
 from crowdsim.old_names import understand_old_names
 from crowdsim.version import __version__
 
-__all__ = ["Simulation", "__version__", "load_plugin", "load_scenario", "open_run"]
+__all__ = ["Simulation", "__version__", "cut_run", "load_plugin", "load_scenario", "open_run"]
 
 if TYPE_CHECKING:
     from crowdsim.avoidance.plugins import load_plugin
+    from crowdsim.recording.cut import cut_run
     from crowdsim.recording.opening import open_run
     from crowdsim.scenario.load import load_scenario
     from crowdsim.simulation.simulation import Simulation
@@ -28,6 +29,7 @@ __getattr__, __dir__ = names_from(
     __name__,
     {
         "avoidance.plugins": ("load_plugin",),
+        "recording.cut": ("cut_run",),
         "recording.opening": ("open_run",),
         "scenario.load": ("load_scenario",),
         "simulation.simulation": ("Simulation",),

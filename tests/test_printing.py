@@ -81,7 +81,8 @@ VERBS = [
     ("info", RUN, WORSE), ("run", RUN), ("fork", f"{WORSE}.0.checkpoint", "-o", "f.h5"),
     ("models", f"{WORSE}.yaml", "--models", WORSE), ("doctor",), ("measure", RUN, "--line", WORSE),
     ("budget", RUN, "--milliseconds", WORSE), ("bench", "--scene", WORSE), ("parameters", WORSE),
-    ("verify", f"{WORSE}-killed.h5"),
+    ("verify", f"{WORSE}-killed.h5"), ("cut", RUN, f"{WORSE}-cut.h5"), ("cut", RUN, "c.h5", "--group", WORSE),
+    ("cut", RUN, "c.h5", "--region", WORSE), ("cut", RUN, "c.h5", "--floor", WORSE),
 ]  # fmt: skip
 
 

@@ -90,6 +90,7 @@ def test_the_package_names_what_it_offers():
     assert sorted(crowdsim.__all__) == [
         "Simulation",
         "__version__",
+        "cut_run",
         "load_plugin",
         "load_scenario",
         "open_run",

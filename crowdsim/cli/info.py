@@ -81,6 +81,7 @@ def describe(recording: Recording) -> dict[str, Any]:
         "interventions": dict(Counter(each.call for each in recording.interventions()).most_common()),
         "verdict": recording.verdict,
         "run_digest": f"{recording.run_digest:016x}",
+        "cut": dict(header.cut) or None,
         "reproducible": header.reproducible,
         "exact": header.exact,
         "traced": recording.layout.trace,
@@ -130,7 +131,12 @@ def as_text(facts: dict[str, Any]) -> str:
         ("agents", f"{facts['agents']:,}; {facts['rows']:,} rows, {facts['events']:,} events"),
         *_by_a_program(facts["interventions"]),
         *(verdict_rows(result, facts["tick_s"]) if knows else _plain_verdict(result)),
-        ("digest", facts["run_digest"] + (f" ({', '.join(marks)})" if marks else "")),
+        *_cut_out_of(facts["cut"] or {}),
+        *(
+            [("digest", facts["run_digest"] + (f" ({', '.join(marks)})" if marks else ""))]
+            if not facts["cut"]
+            else []
+        ),
         ("size", f"{facts['file_bytes'] / 1e6:,.2f} MB{each}"),
         ("made with", ", ".join(f"{name} {version}" for name, version in facts["versions"].items())),
         ("on", f"{facts['cpu']}, {facts['threads']} thread{'s' if facts['threads'] != 1 else ''}"),
@@ -159,6 +165,28 @@ def _by_a_program(calls: Mapping[str, int]) -> list[tuple[str, str]]:
     total = sum(calls.values())
     words = f"{total:,} call{'s' if total != 1 else ''}: {', '.join(named)}"
     return [("interventions", words)] if calls else []
+
+
+def _cut_out_of(cut: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return of which recording it is a part, within which bounds; a line for each cut, the last first."""
+    rows = []
+    while cut and isinstance(cut, Mapping):
+        times = {name: cut.get(f"{name}_s") for name in ("from", "until")}
+        lists = {name: cut.get(name) for name in ("groups", "floors")}
+        bounds = [
+            *(f"{name} {value:g} s" for name, value in times.items() if isinstance(value, (int, float))),
+            *([f"region {cut['region']}"] if cut.get("region") else []),
+            *(
+                f"{name} {', '.join(map(str, value))}"
+                for name, value in lists.items()
+                if value and isinstance(value, list)
+            ),
+        ]
+        run = f"run {cut.get('run_id')}, digest {cut.get('run_digest') or 'not recorded'}"
+        words = f"{cut.get('source')} ({run}): {'; '.join(bounds) or 'all of it'}"
+        rows.append(("cut out of", visible(words)))
+        cut = cut.get("of") or {}
+    return rows
 
 
 def _plain_verdict(result: Mapping[str, Any]) -> list[tuple[str, str]]:

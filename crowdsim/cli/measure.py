@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,6 +35,7 @@ from crowdsim.printable import counted
 if TYPE_CHECKING:
     import pandas as pd
 
+    from crowdsim.measures.sources import LongRun
     from crowdsim.measures.tracks import Tracks
 
 MOST_SHOWN = 20  # Goals in the table: where each agent has one of its own it would have a line for each.
@@ -124,7 +126,9 @@ def measure(
         }
         tables, text = {"runs": runs, "means": means}, lambda: _sweep_text(run, keys, means)
     else:
-        facts, tables = _of_run(_read(run, fps, unit), radius_m=radius, **asked)
+        with _read(run, fps, unit) as read, Progress(enabled=not json) as progress:
+            progress.note(f"measuring {run}")
+            facts, tables = _of_run(read, radius_m=radius, **asked)
         facts, text = {"file": str(run), **facts}, lambda: as_text(facts)
     if csv is not None:
         facts["files"] = _write(tables, csv, run, force=force)
@@ -132,7 +136,7 @@ def measure(
 
 
 def _of_run(
-    tracks: Tracks,
+    run: Tracks | LongRun,
     *,
     lines: Sequence[str],
     areas: Sequence[str],
@@ -143,19 +147,21 @@ def _of_run(
     from crowdsim.measures.parties import parties_of_groups
     from crowdsim.measures.report import all_tables, place_figures, summary
     from crowdsim.measures.scenarios import area_from_text, line_from_text, measured_places
+    from crowdsim.measures.sources import facts_of
 
+    tracks = facts_of(run)
     all_lines, all_areas = measured_places(tracks)
     named = {each.name for each in all_lines}, {each.name for each in all_areas}
     all_lines += [line_from_text(text, tracks) for text in lines if text not in named[0]]
     all_areas += [area_from_text(text, tracks) for text in areas if text not in named[1]]
     tables = all_tables(
-        tracks,
+        run,
         lines=_distinct(all_lines, "line"),
         areas=_distinct(all_areas, "area"),
         deeper_than_m=deeper_than_m,
         radius_m=radius_m,
     )
-    facts: dict[str, Any] = {"summary": _plain(summary(tracks, tables).to_dict())}
+    facts: dict[str, Any] = {"summary": _plain(summary(run, tables).to_dict())}
     facts["exits"] = [_plain(row) for row in tables["exits"].to_dict("records")] if "exits" in tables else []
     for name in ("states", "queues", "choice use", "changes", "connections"):
         facts[name] = [_plain(row) for row in tables[name].to_dict("records")] if name in tables else []
@@ -169,7 +175,7 @@ def _of_sweep(path: Path, quiet: bool, asked: dict[str, Any]) -> tuple[list[str]
     """Return the varied keys of a sweep, its finished runs with all figures, and their means."""
     import pandas as pd
 
-    from crowdsim.measures.sources import tracks_of
+    from crowdsim.measures.sources import run_of
     from crowdsim.sweep.folder import Folder
     from crowdsim.sweep.tables import kept_runs, means_of
 
@@ -187,7 +193,8 @@ def _of_sweep(path: Path, quiet: bool, asked: dict[str, Any]) -> tuple[list[str]
     with Progress(enabled=not quiet) as progress:
         for number, row in enumerate(recorded, 1):
             progress.note(f"measuring {number:,} of {len(recorded):,} runs")
-            facts, _ = _of_run(tracks_of(folder.path / row["recording"]), **asked)
+            with run_of(folder.path / row["recording"]) as run:
+                facts, _ = _of_run(run, **asked)
             about = {name: row[name] for name in ("run", "id", *keys, "seed", "status")}
             rows.append({**about, **_flat(facts)})
     table_ = pd.DataFrame(rows)
@@ -249,15 +256,15 @@ def _files_text(facts: dict[str, Any]) -> str:
     return f"\n\n{len(names)} files in {Path(facts['files'][0]).parent}: {', '.join(names)}"
 
 
-def _read(path: Path, fps: float | None, unit: str | None) -> Tracks:
+def _read(path: Path, fps: float | None, unit: str | None) -> AbstractContextManager[Tracks | LongRun]:
     from crowdsim.measures.measured import is_measured, read_measured
-    from crowdsim.measures.sources import tracks_of
+    from crowdsim.measures.sources import run_of
 
     if is_measured(require_name(path)):
-        return read_measured(path, fps=fps, unit=unit)
+        return run_of(read_measured(path, fps=fps, unit=unit))
     if fps is not None or unit is not None:
         raise CrowdsimError(f"{path}: --fps and --unit are of measured people; a recording says both itself.")
-    return tracks_of(path)
+    return run_of(path)
 
 
 def _distinct(items: list[Any], what: str) -> list[Any]:

@@ -152,6 +152,7 @@ def _telling_steps(stopped: Stopped, found: tuple[Path, Checkpoint] | None) -> I
 
 def _chosen(run: Path) -> Stopped:
     """Return the run that is to go on."""
+    from crowdsim.recording.cut import require_uncut
     from crowdsim.simulation.going_on import runs_of
 
     runs = runs_of(run)
@@ -162,6 +163,8 @@ def _chosen(run: Path) -> Stopped:
         )
     if found.longest.commit is None:
         raise RecordingError(found.longest.problem)
+    if found.longest.header is not None:
+        require_uncut(found.longest.header, found.longest.path, "gone on with")
     complain_of(found.damaged if found.last_checkpoint() is not None else ())
     others = [each for each in runs if each is not found and each.longest.path != run and each.steps()]
     for each in others:

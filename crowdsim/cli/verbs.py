@@ -11,6 +11,7 @@ VERBS = {
     "budget": "Show where the time of ticks went, and what broke the budget.",
     "city": "Write a made city as a scenario, for searches over large ground.",
     "compare": "Compare two recordings: bit for bit, by places, or on the whole.",
+    "cut": "Make a recording of a part of another one: some time, a region, groups.",
     "deadlocks": "Show which agents were stuck, since when, behind which others, and why.",
     "doctor": "Show versions, threads, HDF5 and the cache, and what is wrong with them.",
     "export": "Write a recording as CSV or for JuPedSim's tools.",

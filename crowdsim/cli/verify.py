@@ -100,6 +100,9 @@ def verify(
 
 def require_replayable(recorded: Recording) -> None:
     """Raise CrowdsimError if a run does not follow from its recording."""
+    from crowdsim.recording.cut import require_uncut
+
+    require_uncut(recorded.header, recorded.path, "run again")
     steered = result_of(recorded.verdict).get("steered", 0)
     if isinstance(steered, int) and steered and not recorded.layout.interventions:
         raise CrowdsimError(
@@ -143,6 +146,7 @@ def _writing_systems(recorded: Recording, found: Difference) -> list[str]:
 
 def _granted(run: Path, recorded: Recording, budget_from: Path | None) -> dict[int, int] | None:
     """Return how much each tick grants, where milliseconds decided; None where work did."""
+    from crowdsim.recording.cut import require_uncut
     from crowdsim.recording.opening import open_run
     from crowdsim.simulation.budget import recorded_grants
 
@@ -159,6 +163,7 @@ def _granted(run: Path, recorded: Recording, budget_from: Path | None) -> dict[i
             f"{run}: has a budget of work and is the same each time; verify it without --budget-from."
         )
     with open_run(budget_from) as source:
+        require_uncut(source.header, budget_from, "taken for what each tick granted")
         granted = recorded_grants(source)
     last = max(granted, default=0)
     if last < recorded.commit.last_tick:

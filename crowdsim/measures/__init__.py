@@ -1,9 +1,9 @@
 """What did it result in? Recorded runs and measured people, as tables.
 
 Every function takes a path, an open `Recording`, or `Tracks`, which are read once and can be measured often:
-``tracks = tracks_of("run.h5")``. It returns a pandas DataFrame with a row for each thing that happened, or a
-Series; ``attrs["units"]`` of a table has the unit of every column. Numbers that are of nobody are NaN. See
-docs/guides/measures.md.
+``tracks = tracks_of("run.h5")``; of runs that are larger than the memory, ``with run_of("run.h5") as run``.
+It returns a pandas DataFrame with a row for each thing that happened, or a Series; ``attrs["units"]`` of a
+table has the unit of every column. Numbers that are of nobody are NaN. See docs/guides/measures.md.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from crowdsim.measures.parties import parties_of_groups, party_spread, party_use
     from crowdsim.measures.report import all_tables, summary
     from crowdsim.measures.shortest_paths import detours
-    from crowdsim.measures.sources import tracks_of
+    from crowdsim.measures.sources import run_of, tracks_of
     from crowdsim.measures.tracks import Tracks
     from crowdsim.measures.with_pedpy import densities, passages, pedpy_ground, pedpy_trajectory
 
@@ -46,7 +46,7 @@ __all__ = [
     "lane_order", "lane_order_of", "line_crossings", "mean_flow", "overlaps", "parties_of_groups",
     "party_spread", "party_use", "passages", "path_lengths",
     "pedpy_ground", "pedpy_trajectory", "queue_lengths", "queue_use", "read_measured", "ride_use",
-    "rides", "speed_over_time",
+    "rides", "run_of", "speed_over_time",
     "speeds", "state_spells", "state_use", "steady_state", "steering_scores", "stuck_people", "stuck_spells",
     "summary", "tracks_of", "trajectories", "trips", "waiting_graph", "waits_in_line", "why_stuck",
 ]  # fmt: skip
@@ -68,7 +68,7 @@ __getattr__, __dir__ = names_from(__name__, {
     "parties": ("parties_of_groups", "party_spread", "party_use"),
     "report": ("all_tables", "summary"),
     "shortest_paths": ("detours",),
-    "sources": ("tracks_of",),
+    "sources": ("run_of", "tracks_of"),
     "tracks": ("Tracks",),
     "with_pedpy": ("densities", "passages", "pedpy_ground", "pedpy_trajectory"),
 }, FUNCTIONS)  # fmt: skip

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.lines import layers_of
-from crowdsim.measures.motion import SPEED_OVER_S, row_speeds
-from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.motion import SPEED_OVER_S, half_window, row_speeds
+from crowdsim.measures.sources import Source, of_each_frame, of_each_person
 from crowdsim.measures.tracks import Tracks, with_units
 
 
@@ -83,7 +83,12 @@ def area_states(source: Source, area: Area, *, over_s: float = SPEED_OVER_S) -> 
     CrowdsimError
         If none of the area is walkable.
     """
-    tracks = tracks_of(source)
+    return of_each_frame(
+        source, lambda tracks: _area_states(tracks, area, over_s), lambda fps: half_window(fps, over_s)
+    )
+
+
+def _area_states(tracks: Tracks, area: Area, over_s: float) -> pd.DataFrame:
     size = _walkable_m2(tracks, area)
     rows = rows_inside(tracks, area)
     frame = tracks.frame[rows] - tracks.first_frame
@@ -122,7 +127,10 @@ def area_stays(source: Source, area: Area) -> pd.DataFrame:
         after the last (s); entered, left: whether the person was seen outside before and after. Ascending by
         begin, then id.
     """
-    tracks = tracks_of(source)
+    return of_each_person(source, lambda tracks: _area_stays(tracks, area), "enter_s", "id")
+
+
+def _area_stays(tracks: Tracks, area: Area) -> pd.DataFrame:
     inside = np.zeros(len(tracks), dtype=bool)
     inside[rows_inside(tracks, area)] = True
     before = np.append(False, inside[:-1]) & tracks.follows

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.sources import Source, tracks_of_run
+from crowdsim.measures.sources import Source, facts_of_run
 from crowdsim.measures.tracks import Tracks, with_units
 from crowdsim.world.events import REASONS, Reason
 
@@ -39,7 +39,7 @@ def state_spells(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people.
     """
-    tracks = tracks_of_run(source, _LACKING)
+    tracks = facts_of_run(source, _LACKING)
     names = [name.split(": ", 1) for name in scenario_of(tracks).behaviours.state_names]
     group = tracks.people.set_index("id")["group"]
     rows: list[dict[str, object]] = []
@@ -77,7 +77,7 @@ def state_use(source: Source) -> pd.DataFrame:
         how often it began; mean_s, median_s, longest_s (s): of those that ended; at_end: how many are in it
         at the end.
     """
-    tracks = tracks_of_run(source, _LACKING)
+    tracks = facts_of_run(source, _LACKING)
     spells = state_spells(tracks)
     rows = []
     for name in scenario_of(tracks).behaviours.state_names:
@@ -116,7 +116,7 @@ def waits_in_line(source: Source) -> pd.DataFrame:
         called, or to when it left; outcome: served, left (without that), or waits. Ascending by joined_s,
         then id. NaN of what did not happen.
     """
-    tracks = tracks_of_run(source, _LACKING)
+    tracks = facts_of_run(source, _LACKING)
     queues = [queue.name for queue in scenario_of(tracks).queues]
     kinds = ("JOINED_LINE", "CALLED", "SERVED", "STATE", *_GONE)
     group = tracks.people.set_index("id")["group"]
@@ -162,7 +162,7 @@ def queue_use(source: Source) -> pd.DataFrame:
         most at a time in all its lines; mean_in_line: over the time from the first that joined to the last
         that left the line.
     """
-    tracks = tracks_of_run(source, _LACKING)
+    tracks = facts_of_run(source, _LACKING)
     waits = waits_in_line(tracks)
     rows = []
     for queue in scenario_of(tracks).queues:
@@ -239,7 +239,7 @@ def queue_lengths(source: Source) -> pd.DataFrame:
         One row for each moment in which that changed: queue; time_s (s); people: in all lines of the queue
         from then on. Ascending by queue, then time.
     """
-    tracks = tracks_of_run(source, _LACKING)
+    tracks = facts_of_run(source, _LACKING)
     waits = waits_in_line(tracks)
     parts = [
         pd.DataFrame({"queue": queue.name, "time_s": times, "people": people})

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.sources import Source, tracks_of_run
+from crowdsim.measures.sources import Source, facts_of_run, run_of
 from crowdsim.measures.tracks import with_units
 from crowdsim.world.events import ChoiceReason, chose_parts
 
@@ -41,7 +41,7 @@ def choices(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people.
     """
-    tracks = tracks_of_run(source, _LACKING)
+    tracks = facts_of_run(source, _LACKING)
     own = tracks.events[tracks.events["kind"] == "CHOSE"].sort_values(["time_s", "id"], kind="stable")
     names = np.array([*(goal.name for goal in scenario_of(tracks).goals), ""], dtype=object)
     before, goal, reason = chose_parts(own["value"].to_numpy().astype(np.int64))
@@ -109,9 +109,10 @@ def choice_changes(source: Source) -> pd.DataFrame:
         (1/min): of one person, on average over the time from its first choice to its end; most_in_a_minute:
         of one person in any 60 s.
     """
-    tracks = tracks_of_run(source, _LACKING)
+    tracks = facts_of_run(source, _LACKING)
     chosen = choices(tracks)
-    last = dict(zip(tracks.seen.tolist(), tracks.time_s[tracks.starts[1:] - 1].tolist(), strict=True))
+    with run_of(source) as run:
+        last = run.last_seen_s()
     rows = []
     for group, own in chosen.groupby("group", sort=True):
         first = own.drop_duplicates("id")

@@ -7,7 +7,7 @@ import pandas as pd
 
 from crowdsim.measures.behaviour import told
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.sources import Source, tracks_of_run
+from crowdsim.measures.sources import Source, facts_of_run
 from crowdsim.measures.tracks import with_units
 from crowdsim.world.riding import ENDS
 
@@ -36,7 +36,7 @@ def rides(source: Source) -> pd.DataFrame:
         or a waypath before its end), waits or rides (at the end). Ascending by joined_s, then id. NaN of what
         did not happen.
     """
-    tracks = tracks_of_run(source, _LACKING)
+    tracks = facts_of_run(source, _LACKING)
     names = [each.name for each in scenario_of(tracks).carriers]
     group = tracks.people.set_index("id")["group"]
     rows: list[dict[str, object]] = []
@@ -82,7 +82,7 @@ def ride_use(source: Source) -> pd.DataFrame:
         mean_wait_s, longest_wait_s (s): of those that went in; mean_ride_s (s); most_inside: the most at a
         time; most_waiting.
     """
-    tracks = tracks_of_run(source, _LACKING)
+    tracks = facts_of_run(source, _LACKING)
     table, rows = rides(tracks), []
     for each in scenario_of(tracks).carriers:
         own = table[table["connection"] == each.name]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import CLEARANCE_M
 from crowdsim.measures.motion import path_lengths
-from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.sources import LongRun, Source, facts_of, of_each_person, run_of
 from crowdsim.measures.tracks import Tracks, with_units
 
 # 0.1 mm: agents that were pushed apart touch, and rounding lets them be deeper by less. Larger hides real
@@ -52,34 +52,62 @@ def overlaps(
     RecordingError
         If a person's radius is not known.
     """
-    tracks = tracks_of(source)
-    radius = tracks.radius_m(radius_m)
-    one, other, depth = _concatenated(list(overlapping_rows(tracks, radius, deeper_than_m)))
-    swap = tracks.person[one] > tracks.person[other]
-    one, other = np.where(swap, other, one), np.where(swap, one, other)
-    first, second, frame = tracks.person[one], tracks.person[other], tracks.frame[one]
-    order = np.lexsort((frame, second, first))
-    one, other, depth = one[order], other[order], depth[order]
-    first, second, frame = first[order], second[order], frame[order]
-    begins = np.flatnonzero(
-        np.append(True, (np.diff(first) != 0) | (np.diff(second) != 0) | (np.diff(frame) != 1))[: len(first)]
+    with run_of(source) as run:
+        parts = (part for part, _ in run.by_frames()) if isinstance(run, LongRun) else (run,)
+        table = _joined(pd.concat([_overlaps_in(part, deeper_than_m, radius_m) for part in parts]))
+        table = table.assign(duration_s=table["frames"] / facts_of(run).fps)
+    columns = ["first", "second", "begin_s", "duration_s", "deepest_m", "x_m", "y_m"]
+    return with_units(table[columns].sort_values(["begin_s", "first", "second"], ignore_index=True))
+
+
+def _overlaps_in(tracks: Tracks, deeper_than_m: float, radius_m: float | None) -> pd.DataFrame:
+    """Return the overlaps in tracks as `_joined` has them."""
+    one, other, depth = _concatenated(
+        list(overlapping_rows(tracks, tracks.radius_m(radius_m), deeper_than_m))
     )
-    count = np.diff(np.append(begins, len(first)))
-    episode = np.repeat(np.arange(len(begins)), count)
-    # the deepest row of each; the earliest of equals
-    by_depth = np.lexsort((frame, -depth, episode))[begins] if len(begins) else np.zeros(0, dtype=np.int64)
-    table = pd.DataFrame(
-        {
-            "first": first[begins],
-            "second": second[begins],
-            "begin_s": tracks.time_s[one[begins]],
-            "duration_s": count / tracks.fps,
-            "deepest_m": depth[by_depth],
-            "x_m": 0.5 * (tracks.x[one[by_depth]] + tracks.x[other[by_depth]]),
-            "y_m": 0.5 * (tracks.y[one[by_depth]] + tracks.y[other[by_depth]]),
-        }
+    pairs = np.sort(np.stack([tracks.person[one], tracks.person[other]]), axis=0)
+    frame = tracks.frame[one]
+    return _joined(
+        pd.DataFrame(
+            {
+                "first": pairs[0],
+                "second": pairs[1],
+                "begin": frame,
+                "end": frame + 1,
+                "frames": np.ones(len(frame), dtype=np.int64),
+                "begin_s": tracks.time_s[one],
+                "deepest_m": depth,
+                "x_m": 0.5 * (tracks.x[one] + tracks.x[other]),
+                "y_m": 0.5 * (tracks.y[one] + tracks.y[other]),
+            }
+        )
     )
-    return with_units(table.sort_values(["begin_s", "first", "second"], ignore_index=True))
+
+
+def _joined(spells: pd.DataFrame) -> pd.DataFrame:
+    """Return spells of two people, of whole frames, as one where the next begins with the frame in which the
+    one before ends: first, second; begin, end: its first frame and the one behind its last; frames; begin_s;
+    deepest_m, x_m, y_m: where they were deepest.
+    """
+    spells = spells.sort_values(["first", "second", "begin"], ignore_index=True)
+    follows = (
+        (spells["first"].diff() == 0)
+        & (spells["second"].diff() == 0)
+        & (spells["begin"] == spells["end"].shift())
+    ).to_numpy()
+    begins, ends = np.flatnonzero(~follows), np.flatnonzero(~np.append(follows[1:], False))[: len(spells)]
+    spell = np.cumsum(~follows) - 1
+    # the deepest of each; the earliest of equals
+    deepest = np.lexsort((spells["begin"], -spells["deepest_m"], spell))[begins]
+    first = spells.iloc[begins].reset_index(drop=True)
+    at = spells.iloc[deepest].reset_index(drop=True)
+    return first.assign(
+        end=spells["end"].to_numpy()[ends],
+        frames=np.bincount(spell, weights=spells["frames"], minlength=len(begins)).astype(np.int64),
+        deepest_m=at["deepest_m"],
+        x_m=at["x_m"],
+        y_m=at["y_m"],
+    )
 
 
 def overlapping_rows(tracks: Tracks, radius: NDArray[np.float64], deeper_than_m: float) -> Iterator[_Pairs]:
@@ -204,19 +232,27 @@ def collisions(
         at a time each counted (s); deepest_m (m; 0 where there was none). A collision counts for both. Walls
         are not counted: agents of runs are kept out of them.
     """
-    tracks = tracks_of(source)
-    found = overlaps(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
+    with run_of(source) as run:
+        each = _collisions_of(overlaps(run, deeper_than_m=deeper_than_m, radius_m=radius_m))
+        return of_each_person(run, lambda tracks: _collisions(tracks, each))
+
+
+def _collisions_of(found: pd.DataFrame) -> pd.DataFrame:
+    """Return the collisions in a table of `overlaps`, by the id of each that had some."""
     both = pd.concat(
         [
             found[[side, "duration_s", "deepest_m"]].rename(columns={side: "id"})
             for side in ("first", "second")
         ]
     )
-    each = both.groupby("id").agg(
+    return both.groupby("id").agg(
         collisions=("duration_s", "size"),
         in_collision_s=("duration_s", "sum"),
         deepest_m=("deepest_m", "max"),
     )
+
+
+def _collisions(tracks: Tracks, each: pd.DataFrame) -> pd.DataFrame:
     each = each.reindex(tracks.seen).fillna(0.0)
     group = tracks.people.set_index("id")["group"].reindex(tracks.seen).to_numpy()
     columns = {
@@ -250,9 +286,13 @@ def steering_scores(
         Sums are those of SteerBench's 20 frames a second, whatever the recording's are; after an arrival
         nothing is added.
     """
-    tracks = tracks_of(source)
-    paths = path_lengths(tracks)
-    hits = collisions(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
+    with run_of(source) as run:
+        each = _collisions_of(overlaps(run, deeper_than_m=deeper_than_m, radius_m=radius_m))
+        return of_each_person(run, lambda tracks: _steering_scores(tracks, each))
+
+
+def _steering_scores(tracks: Tracks, each: pd.DataFrame) -> pd.DataFrame:
+    paths, hits = path_lengths(tracks), _collisions(tracks, each)
     until = np.repeat(paths["end_s"].to_numpy(), np.diff(tracks.starts))
     is_step = tracks.follows & (tracks.time_s <= until)
     steps = np.flatnonzero(is_step)

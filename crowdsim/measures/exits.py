@@ -7,7 +7,7 @@ import pandas as pd
 
 from crowdsim.measures.destinations import SET_PLACES, places_reached
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.sources import Source, tracks_of, tracks_of_run
+from crowdsim.measures.sources import Source, facts_of, facts_of_run
 from crowdsim.measures.tracks import Tracks, with_units
 
 _LACKING = "goals. Count those that leave with a line: line_crossings, or crowdsim measure --line."
@@ -32,7 +32,7 @@ def arrivals(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people, which have no goals.
     """
-    tracks = tracks_of_run(source, _LACKING)
+    tracks = facts_of_run(source, _LACKING)
     happened = tracks.events[tracks.events["kind"] == "ARRIVAL"]
     people = tracks.people.set_index("id").reindex(happened["id"])
     start = np.fmax(people["start_s"].to_numpy(), tracks.frame_s[0] if len(tracks.frame_s) else 0.0)
@@ -72,7 +72,7 @@ def exit_use(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people, which have no goals.
     """
-    tracks = tracks_of_run(source, _LACKING)
+    tracks = facts_of_run(source, _LACKING)
     # of the goals at which people can arrive
     kinds = {goal.name: goal.kind for goal in scenario_of(tracks).goals if not goal.parts}
     came = arrivals(tracks)
@@ -131,7 +131,7 @@ def evacuation_curve(source: Source) -> pd.DataFrame:
         One row for the begin, and one for each time at which a person left: time_s (s); left: how many by
         then; share: of all people that have a goal, or were seen; still_there.
     """
-    tracks = tracks_of(source)
+    tracks = facts_of(source)
     begin = float(tracks.frame_s[0]) if len(tracks.frame_s) else 0.0
     if tracks.has_events:
         happened = (
@@ -152,16 +152,14 @@ def evacuation_curve(source: Source) -> pd.DataFrame:
 
 
 def _without_goal(tracks: Tracks) -> int:
-    """Return how many people never have a goal: they stand."""
-    scenario = scenario_of(tracks)
+    """Return how many of the people never have a goal: they stand."""
     standing = 0
-    for group in scenario.groups:
-        if group.listed:
-            standing += sum(
-                1
-                for agent in group.listed
-                if not (agent.visits if agent.visits is not None else group.visits)
-            )
-        elif not group.visits:
-            standing += group.count
+    for group in scenario_of(tracks).groups:
+        own = tracks.people.loc[tracks.people["group"] == group.name, "index"]
+        stands = {
+            number
+            for number, agent in enumerate(group.listed)
+            if not (group.visits if agent.visits is None else agent.visits)
+        }
+        standing += int(own.isin(stands).sum()) if group.listed else len(own) * (not group.visits)
     return standing

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.measures.motion import last_arrivals
-from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.sources import Source, of_each_person
 from crowdsim.measures.tracks import Tracks, with_units
 
 
@@ -67,8 +67,11 @@ def line_crossings(source: Source, line: Line | Sequence[tuple[float, float]]) -
         id. To come as far as the line and go back is no crossing; the step to the place where a person
         arrived and left, which no frame shows, counts, with the number of the next frame.
     """
-    tracks = tracks_of(source)
     line = line if isinstance(line, Line) else Line(tuple((float(x), float(y)) for x, y in line))
+    return of_each_person(source, lambda tracks: _line_crossings(tracks, line), "time_s", "id")
+
+
+def _line_crossings(tracks: Tracks, line: Line) -> pd.DataFrame:
     steps, layer = _steps(tracks), layers_of(tracks, line)
     found = [np.zeros((5, 0))]
     begun = 0.0

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.sources import Source, of_each_frame, of_each_person, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
 
 # Steps sway a body at some 2 Hz; half a second is one step. Shorter measures the sway of measured heads,
@@ -73,8 +73,6 @@ def row_speeds(
     tracks: Tracks, over_s: float = SPEED_OVER_S
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return velocity in x and y and speed of each row, three times (n,) float64, m/s; see `speeds`."""
-    if not (np.isfinite(over_s) and over_s > 0.0):
-        raise CrowdsimError(f"Speeds are measured over a time above 0 s, not {over_s:g} s.")
     half = half_window(tracks.fps, over_s)
     rows = np.arange(len(tracks))
     begins = np.flatnonzero(~tracks.follows)
@@ -94,6 +92,8 @@ def row_speeds(
 
 def half_window(fps: float, over_s: float) -> int:
     """Return how many frames before and after one `row_speeds` looks at."""
+    if not (np.isfinite(over_s) and over_s > 0.0):
+        raise CrowdsimError(f"Speeds are measured over a time above 0 s, not {over_s:g} s.")
     return max(1, round(0.5 * over_s * fps))
 
 
@@ -112,7 +112,12 @@ def speed_over_time(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataF
         frame, time_s (s), people, mean_m_s, slowest_tenth_m_s, median_m_s, fastest_tenth_m_s (m/s; NaN where
         nobody was there).
     """
-    tracks = tracks_of(source)
+    return of_each_frame(
+        source, lambda tracks: _speed_over_time(tracks, over_s), lambda fps: half_window(fps, over_s)
+    )
+
+
+def _speed_over_time(tracks: Tracks, over_s: float) -> pd.DataFrame:
     speed = row_speeds(tracks, over_s)[2]
     groups = pd.DataFrame({"frame": tracks.frame, "speed": speed}).groupby("frame")["speed"]
     table = pd.DataFrame({"people": groups.size(), "mean_m_s": groups.mean()})
@@ -143,7 +148,10 @@ def path_lengths(source: Source) -> pd.DataFrame:
         shorter than the path by some 2 mm in a quarter turn with a radius of 0.5 m at 1.34 m/s, since it cuts
         the arc; what was not recorded is a straight line.
     """
-    tracks = tracks_of(source)
+    return of_each_person(source, _path_lengths)
+
+
+def _path_lengths(tracks: Tracks) -> pd.DataFrame:
     ends = last_arrivals(tracks)
     arrival_s = ends["time_s"].reindex(tracks.seen).to_numpy()
     counted = tracks.time_s <= np.repeat(

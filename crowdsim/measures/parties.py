@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.sources import Source, tracks_of_run
+from crowdsim.measures.sources import Source, facts_of_run, joined, run_of
 from crowdsim.measures.tracks import Tracks, with_units
 from crowdsim.setup.parties import parties_of
 
@@ -43,7 +45,10 @@ def party_spread(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people.
     """
-    tracks = tracks_of_run(source, _LACKING)
+    return _of_each_party(source, _party_spread, "group", "party", "time_s")
+
+
+def _party_spread(tracks: Tracks) -> pd.DataFrame:
     names, label = _labels(tracks)
     rows = np.flatnonzero(label >= 0)
     if not len(rows):
@@ -104,8 +109,11 @@ def party_use(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people.
     """
-    tracks = tracks_of_run(source, _LACKING)
-    spread, (names, label) = party_spread(tracks), _labels(tracks)
+    return _of_each_party(source, _party_use, "group", "party")
+
+
+def _party_use(tracks: Tracks) -> pd.DataFrame:
+    spread, (names, label) = _party_spread(tracks), _labels(tracks)
     arrived = tracks.events[tracks.events["kind"] == "ARRIVAL"].groupby("id")["time_s"].min()
     speed = np.hypot(*_steps(tracks)) * tracks.fps
     frames = dict(list(spread.groupby(["group", "party"])))
@@ -159,10 +167,30 @@ def parties_of_groups(use: pd.DataFrame) -> pd.DataFrame:
     return with_units(pd.DataFrame(rows, columns=[*columns, "mean_apart_s", "longest_apart_s"]))
 
 
+def _of_each_party(source: Source, measure: Callable[[Tracks], pd.DataFrame], *order: str) -> pd.DataFrame:
+    """Return a measure of which each row is of one party and depends on no other, ascending by some columns;
+    of long runs it is taken part by part.
+    """
+    with run_of(source) as run:
+        facts = facts_of_run(run, _LACKING)
+        if isinstance(run, Tracks):
+            return measure(run)
+        names, party = _parties(facts)
+        alone = party < 0
+        party[alone] = len(names) + np.arange(np.count_nonzero(alone))
+        return joined((measure(part) for part in run.by_people(party)), *order)
+
+
 def _labels(tracks: Tracks) -> tuple[list[tuple[str, int]], NDArray[np.int64]]:
     """Return the parties of a run, (group, party), ascending, and which one each row of the tracks belongs
     to, (n,), -1 for none.
     """
+    names, of_person = _parties(tracks)
+    return names, of_person[np.searchsorted(tracks.people["id"].to_numpy(), tracks.person)]
+
+
+def _parties(tracks: Tracks) -> tuple[list[tuple[str, int]], NDArray[np.int64]]:
+    """Return the same for each of the people, (p,)."""
     scenario = scenario_of(tracks)
     people = tracks.people
     party = np.full(len(people), -1, dtype=np.int64)
@@ -177,8 +205,7 @@ def _labels(tracks: Tracks) -> tuple[list[tuple[str, int]], NDArray[np.int64]]:
     number = {name: place for place, name in enumerate(names)}
     of_person = np.full(len(people), -1, dtype=np.int64)
     of_person[known] = [number[pair] for pair in pairs]
-    ids = people["id"].to_numpy()
-    return names, of_person[np.searchsorted(ids, tracks.person)]
+    return names, of_person
 
 
 def _steps(tracks: Tracks) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -26,7 +26,7 @@ from crowdsim.measures.motion import path_lengths, speed_over_time
 from crowdsim.measures.parties import party_spread, party_use
 from crowdsim.measures.scenarios import measured_places, scenario_of
 from crowdsim.measures.shortest_paths import detours
-from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.sources import LongRun, Source, facts_of, run_of
 from crowdsim.measures.tracks import Tracks
 
 
@@ -60,48 +60,57 @@ def all_tables(
         where radii are known ``overlaps`` and ``scores``; ``line <name>`` and ``flow <name>`` for each line,
         ``area <name>`` and ``stays <name>`` for each area.
     """
-    tracks = tracks_of(source)
+    with run_of(source) as run:
+        return _tables_of_run(run, deeper_than_m, radius_m) | place_tables(run, lines, areas)
+
+
+def _tables_of_run(
+    run: Tracks | LongRun, deeper_than_m: float, radius_m: float | None
+) -> dict[str, pd.DataFrame]:
+    """Return the tables that are of no line and no area."""
     tables = {
-        "paths": path_lengths(tracks),
-        "speeds": speed_over_time(tracks),
-        "evacuation": evacuation_curve(tracks),
+        "paths": path_lengths(run),
+        "speeds": speed_over_time(run),
+        "evacuation": evacuation_curve(run),
     }
-    if tracks.has_events:
-        tables |= {"detours": detours(tracks), "arrivals": arrivals(tracks), "exits": exit_use(tracks)}
-        tables["trips"] = trips(tracks)
-        scenario = scenario_of(tracks)
+    facts = facts_of(run)
+    if facts.has_events:
+        tables |= {"detours": detours(run), "arrivals": arrivals(run), "exits": exit_use(run)}
+        tables["trips"] = trips(run)
+        scenario = scenario_of(facts)
         if scenario.behaviours.machines:
-            tables |= {"states": state_use(tracks), "spells": state_spells(tracks)}
+            tables |= {"states": state_use(run), "spells": state_spells(run)}
         if scenario.queues:
-            tables |= {"queues": queue_use(tracks), "waits": waits_in_line(tracks)}
-            tables["lengths"] = queue_lengths(tracks)
+            tables |= {"queues": queue_use(run), "waits": waits_in_line(run)}
+            tables["lengths"] = queue_lengths(run)
         if scenario.has_parties:
-            tables |= {"parties": party_use(tracks), "spread": party_spread(tracks)}
+            tables |= {"parties": party_use(run), "spread": party_spread(run)}
         if any(goal.choice is not None for goal in scenario.goals):
-            tables |= {"choices": choices(tracks), "choice use": choice_use(tracks)}
-            tables["changes"] = choice_changes(tracks)
+            tables |= {"choices": choices(run), "choice use": choice_use(run)}
+            tables["changes"] = choice_changes(run)
         if scenario.carriers:
-            tables |= {"connections": ride_use(tracks), "rides": rides(tracks)}
-    knows_radii = not np.isnan(tracks.of_people("radius_m").astype(np.float64)).any()
+            tables |= {"connections": ride_use(run), "rides": rides(run)}
+    # recordings say how wide agents are
+    knows_radii = isinstance(run, LongRun) or not np.isnan(run.of_people("radius_m").astype(np.float64)).any()
     if radius_m is not None or knows_radii:
-        tables["overlaps"] = overlaps(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
-        tables["scores"] = steering_scores(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
-    return tables | place_tables(tracks, lines, areas)
+        tables["overlaps"] = overlaps(run, deeper_than_m=deeper_than_m, radius_m=radius_m)
+        tables["scores"] = steering_scores(run, deeper_than_m=deeper_than_m, radius_m=radius_m)
+    return tables
 
 
-def place_tables(tracks: Tracks, lines: Sequence[Line], areas: Sequence[Area]) -> dict[str, pd.DataFrame]:
+def place_tables(source: Source, lines: Sequence[Line], areas: Sequence[Area]) -> dict[str, pd.DataFrame]:
     """Return the tables of lines and areas, as in `all_tables`."""
     tables: dict[str, pd.DataFrame] = {}
     for line in lines:
-        crossed = line_crossings(tracks, line)
+        crossed = line_crossings(source, line)
         tables |= {
             f"line {line.name}": crossed,
             f"flow {line.name}": flow_over_time(crossed, width_m=line.length_m),
         }
     for area in areas:
         tables |= {
-            f"area {area.name}": area_states(tracks, area),
-            f"stays {area.name}": area_stays(tracks, area),
+            f"area {area.name}": area_states(source, area),
+            f"stays {area.name}": area_stays(source, area),
         }
     return tables
 
@@ -123,8 +132,8 @@ def summary(source: Source, tables: dict[str, pd.DataFrame] | None = None) -> pd
         those that arrived; where radii are known overlaps, overlap_s: of all pairs (s), deepest_overlap_m
         (m), collisions_each, score_each, score_2_each: means. NaN of what nobody did.
     """
-    tracks = tracks_of(source)
-    tables = all_tables(tracks) if tables is None else tables
+    tracks = facts_of(source)
+    tables = all_tables(source) if tables is None else tables
     paths = tables["paths"]
     ends = (float(tracks.frame_s[0]), float(tracks.frame_s[-1])) if len(tracks.frame_s) else (np.nan, np.nan)
     values: dict[str, float] = {
@@ -171,9 +180,9 @@ def place_figures(
 
 def scenario_figures(source: Source) -> dict[str, list[dict[str, Any]]]:
     """Return the figures of the lines and areas that the scenario of a run names under `measures`."""
-    tracks = tracks_of(source)
-    lines, areas = measured_places(tracks)
-    return place_figures(lines, areas, place_tables(tracks, lines, areas))
+    with run_of(source) as run:
+        lines, areas = measured_places(facts_of(run))
+        return place_figures(lines, areas, place_tables(run, lines, areas))
 
 
 def line_summary(line: Line, crossed: pd.DataFrame) -> dict[str, Any]:

@@ -118,9 +118,10 @@ def line_from_text(text: str, tracks: Tracks) -> Line:
     return line
 
 
-def area_from_text(text: str, tracks: Tracks) -> Area:
+def area_from_text(text: str, tracks: Tracks, what: str = "area") -> Area:
     """Return a measurement area from ``xmin,ymin,xmax,ymax`` (m), from three corners or more as
     ``x1,y1,x2,y2,x3,y3``, or one that the scenario names; with a name in front as in ``bridge=0,0,4,2``.
+    Messages call it `what`.
 
     Raises
     ------
@@ -129,13 +130,13 @@ def area_from_text(text: str, tracks: Tracks) -> Area:
     """
     name, numbers = _numbers(text)
     if numbers is None:
-        return Area(_named(text, tracks, "area", "xmin,ymin,xmax,ymax"), name)
+        return Area(_named(text, tracks, what, "xmin,ymin,xmax,ymax"), name)
     if len(numbers) == 4:
         return box_area(numbers[0], numbers[1], numbers[2], numbers[3], name)
     if len(numbers) < 6 or len(numbers) % 2:
         counted = f"{len(numbers)} number{'s' if len(numbers) > 1 else ''}"
         raise CrowdsimError(
-            f'The area "{text}" has {counted}, but takes xmin,ymin,xmax,ymax, or x and y of three corners '
+            f'The {what} "{text}" has {counted}, but takes xmin,ymin,xmax,ymax, or x and y of three corners '
             "or more."
         )
     return Area(shapely.Polygon(list(zip(numbers[::2], numbers[1::2], strict=True))), name)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdsim.measures.motion import path_lengths
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.sources import Source, facts_of, of_each_person, run_of
 from crowdsim.measures.tracks import Tracks, with_units
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
@@ -53,8 +53,12 @@ def detours(source: Source) -> pd.DataFrame:
     frames cut corners, so that the detour of one alone lies between 0.999 and 1.01. Times can be shorter than
     ideal: to avoid others, agents may walk faster than they like (`bodies.top_speed`).
     """
-    tracks = tracks_of(source)
-    built = open_world(scenario_of(tracks))
+    with run_of(source) as run:
+        built = open_world(scenario_of(facts_of(run)))
+        return of_each_person(run, lambda tracks: _detours(tracks, built))
+
+
+def _detours(tracks: Tracks, built: Built) -> pd.DataFrame:
     paths = path_lengths(tracks)
     first = tracks.starts[:-1]
     numbers = {group.name: number for number, group in enumerate(built.scenario.groups)}

@@ -1,20 +1,171 @@
-"""Tracks of whatever says where people were: recordings of ours, measured people, or tracks."""
+"""Tracks of whatever says where people were: recordings of ours, measured people, or tracks.
+
+A recording that is too long to be had in memory is a `LongRun`, which is read in parts: by people for
+measures `of_each_person`, by frames for those `of_each_frame`. What comes out is the same, bit for bit.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import numpy as np
+import pandas as pd
 import shapely
+from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.measures.measured import is_measured, read_measured
 from crowdsim.measures.tracks import EVENT_COLUMNS, Tracks, make_tracks, people_table
+from crowdsim.recording.files import free_bytes, reason_of
+from crowdsim.recording.locks import scratch_folder
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
 
-Source: TypeAlias = "str | os.PathLike[str] | Recording | Tracks"
+# Places that are in memory at a time: with all that is made of them some 400 MB. Larger takes more, smaller
+# reads more often; the results are the same.
+MOST_ROWS = 2**21
+MOST_PARTS = 512  # By people; each is an open file while they are written. Parts are larger beyond that.
+
+
+class LongRun(contextlib.AbstractContextManager["LongRun"]):
+    """A recorded run of which only a part is in memory at a time; each part is a `Tracks`.
+
+    Parts by frames are read as they are. For those by people all places are written once into a hidden
+    folder beside the recording, or into that for temporary files where nothing can be written there: a
+    recording has them frame by frame. It takes some 36 bytes a place, and goes when the run is closed.
+
+    Parameters
+    ----------
+    recording : Recording
+        Stays open as long as this is used.
+
+    Attributes
+    ----------
+    facts : Tracks
+        What is known beside the places: tracks without rows.
+    """
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.facts = _facts(recording)
+        self._columns = ["x", "y", "z", *(["layer"] if _has_layers(recording) else [])]
+        self._open = contextlib.ExitStack()
+        self._parts: dict[bytes, list[Path]] = {}
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def by_frames(self, margin: int = 0) -> Iterator[tuple[Tracks, slice]]:
+        """Yield tracks of some frames after each other, and which of their frames are no margin.
+
+        Parameters
+        ----------
+        margin : int
+            So many frames before and after are in the tracks as well.
+        """
+        starts, frames = self.recording.frame_starts(), self.recording.commit.frames
+        # shorter ones would read more for the margins than for themselves
+        for first, stop in self.recording.frame_spans(rows=MOST_ROWS, least=max(1, 2 * margin)):
+            begin, end = max(0, first - margin), min(frames, stop + margin)
+            rows = self.recording.rows(int(starts[begin]), int(starts[end]), self._columns)
+            part = _tracks(
+                self.recording, self.facts, rows, first_frame=begin, frame_s=self.facts.frame_s[begin:end]
+            )
+            yield part, slice(first - begin, stop - begin)
+
+    def by_people(self, together: NDArray[np.int64] | None = None) -> Iterator[Tracks]:
+        """Yield tracks of some people after each other, ascending.
+
+        Parameters
+        ----------
+        together : (p,) int64, optional
+            A number for each of `facts.people`: those with the same one are in the same part. Without it
+            parts ascend by id.
+
+        Raises
+        ------
+        RecordingError
+            If there is no room to sort the places.
+        """
+        number = np.arange(len(self.facts.people)) if together is None else together
+        key = number.tobytes()
+        if key not in self._parts:
+            self._parts[key] = self._sorted_into_parts(number)
+        for path in self._parts[key]:
+            rows = np.fromfile(path, dtype=self._row)
+            yield _tracks(
+                self.recording, self.facts, {name: rows[name] for name in self._row.names or ()},
+                first_frame=0, frame_s=self.facts.frame_s,
+            )  # fmt: skip
+
+    def last_seen_s(self) -> dict[int, float]:
+        """Return when each person that was seen at all was seen last (s); see `Tracks.last_seen_s`."""
+        count, last = self._seen
+        ids, time_s = self.facts.people["id"].to_numpy(), self.facts.frame_s
+        return dict(zip(ids[count > 0].tolist(), time_s[last[count > 0]].tolist(), strict=True))
+
+    @functools.cached_property
+    def _seen(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """In how many frames each of the people was, and the last of these."""
+        ids = self.facts.people["id"].to_numpy()
+        count, last = np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=np.int64)
+        for rows in self.recording.blocks([]):
+            place = np.searchsorted(ids, rows["id"])
+            count += np.bincount(place, minlength=len(ids))
+            last[place] = rows["frame"]  # ascending: the last one stays
+        return count, last
+
+    @property
+    def _row(self) -> np.dtype[Any]:
+        fields = [("frame", "<i4"), ("id", "<i8"), ("x", "<f8"), ("y", "<f8"), ("z", "<f8")]
+        return np.dtype([*fields, *([("layer", "<i4")] if "layer" in self._columns else [])])
+
+    def _sorted_into_parts(self, number: NDArray[np.int64]) -> list[Path]:
+        """Write all places into files, one for each part."""
+        count = self._seen[0]
+        most = max(MOST_ROWS, -(-int(count.sum()) // MOST_PARTS))
+        units, unit = np.unique(number, return_inverse=True)
+        until = np.cumsum(np.bincount(unit, weights=count, minlength=len(units)))
+        _, part = np.unique(np.maximum(until - 1, 0) // most, return_inverse=True)  # none is empty
+        ids, part_of = self.facts.people["id"].to_numpy(), part[unit]
+        folder = self._scratch(int(count.sum()) * self._row.itemsize)
+        paths = [folder / f"{len(self._parts)}-{each}" for each in range(int(part.max(initial=-1)) + 1)]
+        try:
+            with contextlib.ExitStack() as stack:
+                files = [stack.enter_context(path.open("xb")) for path in paths]
+                for rows in self.recording.blocks(self._columns):
+                    table = np.zeros(len(rows["id"]), dtype=self._row)
+                    for name in self._row.names or ():
+                        table[name] = rows[name]
+                    own = part_of[np.searchsorted(ids, rows["id"])]
+                    for each in np.unique(own).tolist():
+                        files[each].write(table[own == each].tobytes())
+        except OSError as error:
+            raise RecordingError(
+                f"{folder}: the places of {self.facts.name} could not be sorted there ({reason_of(error)})."
+            ) from error
+        return paths
+
+    def _scratch(self, wanted: int) -> Path:
+        """Return a folder with room for so many bytes, that goes with this run."""
+        beside = self.recording.path.absolute().parent
+        folder = self._open.enter_context(scratch_folder(beside if os.access(beside, os.W_OK) else None))
+        room = free_bytes(folder)
+        if room < wanted:
+            raise RecordingError(
+                f"{self.facts.name}: is too long to be measured in memory, and sorting it by people takes "
+                f"{wanted / 1e6:,.0f} MB on the disk of {folder.parent}, of which {room / 1e6:,.0f} MB are "
+                "free. Make room, move the recording to another disk, or measure a part of it (crowdsim cut)."
+            )
+        return folder
+
+
+Source: TypeAlias = "str | os.PathLike[str] | Recording | Tracks | LongRun"
 
 
 def tracks_of(source: Source) -> Tracks:
@@ -38,6 +189,8 @@ def tracks_of(source: Source) -> Tracks:
     """
     if isinstance(source, Tracks):
         return source
+    if isinstance(source, LongRun):
+        return _recorded(source.recording)
     if isinstance(source, Recording):
         return _recorded(source)
     if is_measured(Path(source)):
@@ -46,12 +199,37 @@ def tracks_of(source: Source) -> Tracks:
         return _recorded(recording)
 
 
-def tracks_of_run(source: Source, lacking: str) -> Tracks:
-    """Return where people were, of a recorded run.
+def facts_of(source: Source) -> Tracks:
+    """Return what is known beside where people were: of a recorded run tracks without rows, for which no
+    place is read; of measured people all of it.
 
     Parameters
     ----------
-    source : path, Recording, or Tracks
+    source : path, Recording, Tracks, or LongRun
+
+    Raises
+    ------
+    RecordingError
+        As in `tracks_of`.
+    """
+    if isinstance(source, Tracks):
+        return source
+    if isinstance(source, LongRun):
+        return source.facts
+    if isinstance(source, Recording):
+        return _facts(source)
+    if is_measured(Path(source)):
+        return read_measured(source)
+    with open_run(source) as recording:
+        return _facts(recording)
+
+
+def facts_of_run(source: Source, lacking: str) -> Tracks:
+    """Return the same, of a recorded run.
+
+    Parameters
+    ----------
+    source : path, Recording, Tracks, or LongRun
     lacking : str
         What measured people have not, for the error.
 
@@ -60,16 +238,117 @@ def tracks_of_run(source: Source, lacking: str) -> Tracks:
     RecordingError
         If it is of measured people, or cannot be read.
     """
-    tracks = tracks_of(source)
-    if not tracks.has_events:
-        raise RecordingError(f"{tracks.name}: measured people have no {lacking}")
-    return tracks
+    facts = facts_of(source)
+    if not facts.has_events:
+        raise RecordingError(f"{facts.name}: measured people have no {lacking}")
+    return facts
+
+
+@contextlib.contextmanager
+def run_of(source: Source) -> Iterator[Tracks | LongRun]:
+    """Give what all measures take: tracks; of a recorded run with more than `MOST_ROWS` places, a `LongRun`,
+    which reads it in parts until the block ends.
+
+    Parameters
+    ----------
+    source : path, Recording, Tracks, or LongRun
+
+    Returns
+    -------
+    context manager of Tracks or LongRun
+
+    Raises
+    ------
+    RecordingError
+        As in `tracks_of`.
+    """
+    if isinstance(source, (Tracks, LongRun)):
+        yield source
+    elif isinstance(source, Recording):
+        if source.commit.rows <= MOST_ROWS:
+            yield _recorded(source)
+        else:
+            with LongRun(source) as run:
+                yield run
+    elif is_measured(Path(source)):
+        yield read_measured(source)
+    else:
+        with open_run(source) as recording, run_of(recording) as run:
+            yield run
+
+
+def of_each_person(source: Source, measure: Callable[[Tracks], pd.DataFrame], *order: str) -> pd.DataFrame:
+    """Return a measure of which each row is of one person and depends on no other; of long runs it is taken
+    part by part.
+
+    Parameters
+    ----------
+    source : path, Recording, Tracks, or LongRun
+    measure : callable
+    *order : str
+        Columns by which its rows ascend; without them by person.
+    """
+    with run_of(source) as run:
+        if isinstance(run, Tracks):
+            return measure(run)
+        return joined((measure(part) for part in run.by_people()), *order)
+
+
+def of_each_frame(
+    source: Source, measure: Callable[[Tracks], pd.DataFrame], margin: Callable[[float], int]
+) -> pd.DataFrame:
+    """Return a measure that has a row for each frame, from the places in it and in some frames around it; of
+    long runs it is taken part by part.
+
+    Parameters
+    ----------
+    source : path, Recording, Tracks, or LongRun
+    measure : callable
+    margin : callable
+        Returns how many frames before and after one count, for so many frames a second.
+    """
+    with run_of(source) as run:
+        if isinstance(run, Tracks):
+            return measure(run)
+        return joined(measure(part).iloc[own] for part, own in run.by_frames(margin(run.facts.fps)))
+
+
+def joined(parts: Iterable[pd.DataFrame], *order: str) -> pd.DataFrame:
+    """Return tables of the same columns as one, ascending by some of these, or as they come."""
+    found = list(parts)
+    # an empty table does not know the types of its columns
+    table = pd.concat([each for each in found if len(each)] or found[:1], ignore_index=True)
+    if order:
+        table = table.sort_values([*order], kind="stable", ignore_index=True)
+    table.attrs = found[0].attrs
+    return table
+
+
+def _has_layers(recording: Recording) -> bool:
+    return len(recording.header.ground) > 1 and any(
+        column.name == "layer" for column in recording.layout.columns
+    )
 
 
 def _recorded(recording: Recording) -> Tracks:
+    columns = ["x", "y", "z", *(["layer"] if _has_layers(recording) else [])]
+    rows = recording.trajectories(columns=columns)
+    facts = _facts(recording)
+    places = {name: rows[name].to_numpy() for name in ("id", "frame", *columns)}
+    return _tracks(recording, facts, places, first_frame=0, frame_s=facts.frame_s)
+
+
+def _tracks(recording: Recording, facts: Tracks, rows: dict[str, NDArray[Any]], **frames: Any) -> Tracks:
+    """Return the tracks of some rows of a recording."""
+    return make_tracks(
+        facts.name, facts.fps, rows["id"], rows["frame"], rows["x"], rows["y"], rows["z"],
+        layer=rows.get("layer"), people=facts.people, events=facts.events, ground=facts.ground,
+        header=recording.header, **frames,
+    )  # fmt: skip
+
+
+def _facts(recording: Recording) -> Tracks:
     header = recording.header
-    has_layers = len(header.ground) > 1 and any(column.name == "layer" for column in recording.layout.columns)
-    rows = recording.trajectories(columns=["x", "y", "z", *(["layer"] if has_layers else [])])
     roster, events, frames = recording.roster(), recording.events(), recording.frames()
     people = people_table(
         roster["entity"].to_numpy(),
@@ -83,10 +362,9 @@ def _recorded(recording: Recording) -> Tracks:
         time_s=events["tick"] * header.tick_s
     )[list(EVENT_COLUMNS)]
     floors = recording.floors()
-    ground = shapely.union_all(floors) if floors else None
+    nobody = np.zeros(0)
     return make_tracks(
-        str(recording.path), recording.fps, rows["id"].to_numpy(), rows["frame"].to_numpy(),
-        rows["x"].to_numpy(), rows["y"].to_numpy(), rows["z"].to_numpy(),
-        layer=rows["layer"].to_numpy() if has_layers else None, frame_s=frames["time_s"].to_numpy(),
-        first_frame=0, people=people, events=happened, ground=ground, header=header,
+        str(recording.path), recording.fps, nobody, nobody, nobody, nobody, nobody,
+        layer=nobody if _has_layers(recording) else None, frame_s=frames["time_s"].to_numpy(), first_frame=0,
+        people=people, events=happened, ground=shapely.union_all(floors) if floors else None, header=header,
     )  # fmt: skip

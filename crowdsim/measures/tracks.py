@@ -100,6 +100,11 @@ class Tracks:
         follows[1:] = (self.person[1:] == self.person[:-1]) & (self.frame[1:] == self.frame[:-1] + 1)
         return follows
 
+    def last_seen_s(self) -> dict[int, float]:
+        """Return when each person that was seen at all was seen last (s)."""
+        last = self.time_s[self.starts[1:] - 1]
+        return dict(zip(self.seen.tolist(), last.tolist(), strict=True))
+
     def of_people(self, column: str) -> NDArray[Any]:
         """Return a column of `people` for each row: (n,)."""
         return np.repeat(self.of_seen(column), np.diff(self.starts))

@@ -61,14 +61,11 @@ def look_through(recording: Recording, wanted: Sequence[str], grounds: Sequence[
 def frames_of(recording: Recording, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
     """Yield each frame with its rows, reading some 65,536 rows at a time."""
     starts = recording.frame_starts()
-    first, count = 0, len(starts) - 1
-    while first < count:
-        last = max(first + 1, int(np.searchsorted(starts, starts[first] + 65536, side="right")) - 1)
-        rows = recording.rows(int(starts[first]), int(starts[last]), columns)
-        for frame in range(first, last):
+    for first, stop in recording.frame_spans():
+        rows = recording.rows(int(starts[first]), int(starts[stop]), columns)
+        for frame in range(first, stop):
             low, high = int(starts[frame] - starts[first]), int(starts[frame + 1] - starts[first])
             yield frame, {name: values[low:high] for name, values in rows.items()}
-        first = last
 
 
 class Trails:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import RecordingError
 from crowdsim.recording.compare_rows import NAMES, Difference, Names, ValueDifference, first_row, with_values
 from crowdsim.recording.compare_trace import first_trace_difference, with_trace
-from crowdsim.recording.reader import Recording
+from crowdsim.recording.reader import BLOCK_ROWS, Recording
 from crowdsim.recording.schema import EventKind, RunState, digest_text
 
 __all__ = ["Difference", "ValueDifference", "compare_digests", "first_difference"]
@@ -101,7 +101,9 @@ def first_difference(
     RecordingError
         If they have nothing in common that could be compared, or one is damaged.
     """
-    digests, event = compare_digests(recorded, fresh, names), first_event(recorded, fresh, names)
+    is_cut = bool(recorded.header.cut or fresh.header.cut)  # a part has no digests: those are of whole worlds
+    digests = None if is_cut else compare_digests(recorded, fresh, names)
+    event = first_event(recorded, fresh, names)
     found = _earliest(digests, event)  # of one tick the digests
     before = min(recorded.commit.last_tick, fresh.commit.last_tick) if found is None else found.tick - 1
     if found is not None and found.column:
@@ -142,15 +144,24 @@ def _other_end(recorded: Recording, fresh: Recording, names: Names) -> Differenc
 def first_event(recorded: Recording, fresh: Recording, names: Names = NAMES) -> Difference | None:
     """Return the first event in which two recordings differ within the ticks that both have."""
     last = min(recorded.commit.last_tick, fresh.commit.last_tick)
-    tables = [recording.table("events") for recording in (recorded, fresh)]
-    tables = [table[: np.searchsorted(table["tick"], last, side="right")] for table in tables]
-    count = min(len(table) for table in tables)
-    differing = np.flatnonzero(tables[0][:count].view("V48") != tables[1][:count].view("V48"))
-    if len(differing) == 0 and len(tables[0]) == len(tables[1]):
-        return None
-    row = int(differing[0]) if len(differing) else count
-    texts = [str(table[row]) if row < len(table) else "none" for table in tables]
-    tick = min(int(table["tick"][row]) for table in tables if row < len(table))
+    both = (recorded, fresh)
+    counts = [recording.first_from("events", last + 1) for recording in both]
+    row = min(counts)
+    for start in range(0, row, BLOCK_ROWS):
+        tables = [recording.table("events", start, min(start + BLOCK_ROWS, row)) for recording in both]
+        differing = np.flatnonzero(tables[0].view("V48") != tables[1].view("V48"))
+        if len(differing):
+            row = start + int(differing[0])
+            break
+    else:
+        if counts[0] == counts[1]:
+            return None
+    found = [
+        recording.table("events", row, row + 1)[0] if row < count else None
+        for recording, count in zip(both, counts, strict=True)
+    ]
+    texts = ["none" if event is None else str(event) for event in found]
+    tick = min(int(event["tick"]) for event in found if event is not None)
     return Difference(
         tick,
         "",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,14 +118,8 @@ def _entity(recording: Recording, agent: str, labels: dict[int, str]) -> int:
 
 def _rows_of_tick(recording: Recording, tick: int) -> NDArray[Any]:
     """Return the reasons of a tick; ticks ascend, so that few rows are read."""
-    rows = recording.commit.explanations
-
-    def first(wanted: int) -> int:
-        return bisect_left(
-            range(rows), wanted, key=lambda row: int(recording.table("explanations", row, row + 1)["tick"][0])
-        )
-
-    return recording.table("explanations", first(tick), first(tick + 1))
+    first, stop = (recording.first_from("explanations", each) for each in (tick, tick + 1))
+    return recording.table("explanations", first, stop)
 
 
 def _when(recording: Recording, entity: int, label: str, time_s: float, tick_s: float) -> str:

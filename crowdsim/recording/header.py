@@ -103,6 +103,9 @@ class Header:
     stuck_by : str
         What being stuck means in it: ``progress`` along the path; or, in recordings that do not say, net
         ``displacement``, see docs/guides/deadlocks.md.
+    cut : mapping
+        Of a recording that `cut_run` has cut out of another: which one, and the bounds
+        (`crowdsim.recording.cut`); empty for a run that is kept as it was recorded.
     run_id : str
         Distinguishes two runs of one scenario; a run that goes on after a stop keeps it.
     started : str
@@ -128,6 +131,7 @@ class Header:
     reproducible: bool = True
     first_tick: int = 0
     stuck_by: str = "displacement"
+    cut: Mapping[str, Any] = field(default_factory=dict)
     run_id: str = field(default_factory=new_run_id)
     started: str = field(default_factory=_now)
     versions: Mapping[str, str] = field(default_factory=software_versions)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import IntEnum
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _MAXIMUM_VERDICT_BYTES = 2**24
+# Rows of the trajectory that are read at a time: two chunks. Larger takes more memory and is no faster.
+BLOCK_ROWS = 65536
 _BLOCK_BYTES = 2**20  # of interventions, read at a time
 # A file that is being written can change under a read; the next attempt sees the new state. Fewer gives up on
 # slow disks.
@@ -363,11 +366,35 @@ class Recording(AbstractContextManager["Recording"]):
         return self._read(name, start, rows if stop is None else min(stop, rows))
 
     def blocks(
-        self, columns: Sequence[str] | None = None, rows: int = 65536
+        self, columns: Sequence[str] | None = None, rows: int = BLOCK_ROWS
     ) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield the trajectory in pieces of at most `rows` rows, in order; see `rows`."""
         for start in range(0, self.commit.rows, rows):
             yield self.rows(start, min(start + rows, self.commit.rows), columns)
+
+    def frame_spans(
+        self, first: int = 0, stop: int | None = None, rows: int = BLOCK_ROWS, least: int = 1
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the frames from `first` to before `stop` in spans, each the number of its first frame and of
+        the one behind its last: as many frames as have at most `rows` rows together, and `least` or more.
+        """
+        starts = self.frame_starts()
+        last = self.commit.frames if stop is None else stop
+        while first < last:
+            until = int(np.searchsorted(starts, starts[first] + rows, side="right")) - 1
+            until = min(max(until, first + least), last)
+            yield first, until
+            first = until
+
+    def first_from(self, name: str, tick: int) -> int:
+        """Return the first row of ``ticks``, ``events`` or ``explanations`` that is of `tick` or a later one,
+        looking at few rows; the number of rows if there is none.
+        """
+        return bisect_left(
+            range(self._committed_rows(name)),
+            tick,
+            key=lambda row: int(self.table(name, row, row + 1)["tick"][0]),
+        )
 
     def close(self) -> None:
         """Close the file."""

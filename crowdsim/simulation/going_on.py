@@ -103,7 +103,7 @@ class Stopped:
             steps.append(
                 (f"makes a whole recording of the {found.until_s:g} s that are safe", _recovering(found))
             )
-        if found.header is not None and not found.header.first_tick:
+        if found.header is not None and not (found.header.first_tick or found.header.cut):
             steps.append(("runs it again from the beginning", command("resume", named, "--at", "0")))
         return steps
 

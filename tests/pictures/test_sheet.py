@@ -18,6 +18,7 @@ from crowdsim.measures.motion import SPEED_OVER_S
 from crowdsim.pictures import looked_through, sheet
 from crowdsim.pictures import run as run_picture
 from crowdsim.recording.opening import open_run
+from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
 from tests.crowds import room, simulation
 
@@ -96,6 +97,8 @@ def test_speeds_over_time_are_those_of_the_measures(recorded: Path) -> None:
 
 class Still:
     """A recording of people that stand at given places."""
+
+    frame_spans = Recording.frame_spans
 
     def __init__(
         self, places: np.ndarray, frames: int = 60, fps: float = 10.0, layer: np.ndarray | None = None

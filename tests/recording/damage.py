@@ -45,6 +45,7 @@ VERBS = {  # the damaged file is bad.h5
     "csv": ("export", BAD, "-o", "out.csv", "--columns", "velocity,goal,layer", "--force"),
     "sqlite": ("export", BAD, "-f", "sqlite", "-o", "out.sqlite", "--force"),
     "pedpy": ("export", BAD, "-f", "pedpy", "-o", "out-pedpy.h5", "--force"),
+    "cut": ("cut", BAD, "out-cut.h5", "--from", "0.5", "--region", "0,0,8,4", "--group", "crowd", "--force"),
     "measure": ("measure", BAD),
     "deadlocks": ("deadlocks", BAD, "--all"),
     "budget": ("budget", BAD),

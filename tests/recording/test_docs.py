@@ -67,7 +67,8 @@ def folder(tmp_path_factory):
 
 
 def test_the_page_has_commands_and_a_snippet_for_each_reader():
-    assert {shlex.split(command)[1] for command in COMMANDS} == {"run", "info", "export", "verify", "compare"}
+    verbs = {shlex.split(command)[1] for command in COMMANDS}
+    assert verbs == {"run", "info", "export", "verify", "compare", "cut"}
     assert [re.search(r"^import (\w+)", snippet, re.MULTILINE)[1] for snippet in SNIPPETS] == [
         "crowdsim",
         "pedpy",

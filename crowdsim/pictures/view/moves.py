@@ -239,9 +239,12 @@ def add_moves(
             }
         )
         note(f"reading: {frame[-1] + 1:,} of {recording.commit.frames:,} frames")
-    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
+    # column by column, each part given up as soon as it is put together: half of the memory
+    names = [*parts[0]] if parts else []
+    rows = {name: np.concatenate([part.pop(name) for part in parts]) for name in names}
     order = np.argsort(rows["agent"], kind="stable") if rows else np.zeros(0, dtype=np.int64)
-    rows = {name: values[order] for name, values in rows.items()}
+    for name in names:
+        rows[name] = rows[name][order]
     agent, frame = rows.pop("agent", order), rows.pop("frame", order)
     starts = stretches(agent, frame)
     packer.add("frame_tick", recording.frames()["tick"].to_numpy()[frames], 2)

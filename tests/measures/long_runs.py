@@ -1,0 +1,81 @@
+"""Recordings of agents that walk straight on in the open: as long and as many as a test wants, without a
+simulation.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from crowdsim.recording.commit import Commit
+from crowdsim.recording.header import Header
+from crowdsim.recording.opening import open_run
+from crowdsim.recording.schema import RunState
+from crowdsim.recording.storage import Storage
+from crowdsim.scenario.load import parse_scenario
+from crowdsim.simulation.simulation import Simulation
+
+SPACING_M, MARGIN_M = 1.2, 150.0
+
+
+def scenario_of_walkers(agents: int) -> str:
+    """Return a scenario of agents that begin on a square in the middle of a larger one."""
+    side = SPACING_M * math.sqrt(agents)
+    low, high = MARGIN_M, MARGIN_M + side
+    size = side + 2 * MARGIN_M
+    return json.dumps(
+        {
+            "version": 1,
+            "name": "walkers",
+            "tick": 0.1,
+            "stop": {"after": 60},
+            "geometry": {"walkable": {"box": [0, 0, size, size]}},
+            "goals": {"east": {"exit": {"box": [size - 1, 0, size, size]}}},
+            "groups": [
+                {
+                    "name": name,
+                    "count": agents // 2,
+                    "region": {"box": [low, low, high, high]},
+                    "goals": "east",
+                }
+                for name in ("one", "two")
+            ],
+            "record": {"rate": 10},
+        }
+    )
+
+
+def record_walkers(path: Path, agents: int, frames: int) -> Path:
+    """Record so many frames in which all agents walk on from where a simulation has placed them, a tenth of
+    them through each other.
+    """
+    first = path.with_name(f"first-{path.name}")
+    with Simulation(parse_scenario(scenario_of_walkers(agents)), out=first):
+        pass
+    with open_run(first) as begun:
+        columns = [f"agents/{column.name}" for column in begun.layout.columns]
+        rows = begun.frame_rows(0, ["x", "y", "z"])
+        others = {name: begun.table(name)[: len(rows["id"])] for name in columns}
+        roster, events = begun.table("roster"), begun.table("events")
+        header: Header = replace(begun.header)
+        storage = Storage(path, header, replace(begun.layout, digests=(), systems=()))
+    heading = np.where(rows["id"] % 10 == 0, 0.5 * math.pi, 0.0)
+    for frame in range(frames):
+        way = 0.13 * frame
+        x, y = rows["x"] + way * np.cos(heading), rows["y"] + way * np.sin(heading)
+        storage.append("frames/start", 1, frame * len(x))
+        storage.append("frames/tick", 1, frame)
+        storage.append("trajectory", len(x), frame, rows["id"], x, y, rows["z"])
+        for name, values in others.items():
+            storage.append(name, len(x), values)
+    ticks = np.zeros(frames, dtype=storage.datasets["ticks"].dataset.dtype)
+    ticks["tick"] = np.arange(frames)
+    for name, table in (("ticks", ticks), ("roster", roster), ("events", events)):
+        storage.append(name, len(table), table)
+    storage.finish(Commit(number=1, state=int(RunState.FINISHED), last_tick=frames - 1))
+    first.unlink()
+    return path
