@@ -107,11 +107,11 @@ def main() -> None:
         flush=True,
     )
     with tempfile.TemporaryDirectory() as folder:
-        np.savez(file := Path(folder) / "areas.npz", **planner_module.KNOWN_COSTS.state())
+        np.savez(file := Path(folder) / "areas.npz", **planner_module.KNOWN_COSTS.as_arrays())
         planner_module.KNOWN_COSTS = KnownCosts()
         begin = time.perf_counter()
         with np.load(file) as state:
-            planner_module.KNOWN_COSTS.restore(state)
+            planner_module.KNOWN_COSTS.add_arrays(state)
         read = time.perf_counter() - begin
         begin = time.perf_counter()
         again = HierarchicalPlanner(mesh, goals, alone, args.tile, args.workspace, args.nodes).searches

@@ -50,7 +50,7 @@ class KnownCosts:
         while self._bytes > self._most:
             self._bytes -= self._costs.pop(next(iter(self._costs))).nbytes
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def as_arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that is known as named arrays, for a file (`numpy.savez`)."""
         costs = list(self._costs.values())
         return {
@@ -59,8 +59,8 @@ class KnownCosts:
             "cost": np.concatenate([np.zeros(0), *costs]),
         }
 
-    def restore(self, state: Arrays | Saved) -> None:
-        """Know what `state()` gave, too.
+    def add_arrays(self, state: Arrays | Saved) -> None:
+        """Know what `as_arrays()` gave, too.
 
         Raises
         ------

@@ -296,16 +296,16 @@ def test_what_is_known_is_saved_and_taken_back(tmp_path, monkeypatch):
 
     monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
     first = graph()
-    np.savez(tmp_path / "town.npz", **planner_module.KNOWN_COSTS.state())
+    np.savez(tmp_path / "town.npz", **planner_module.KNOWN_COSTS.as_arrays())
     monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
     with np.load(tmp_path / "town.npz") as state:
-        planner_module.KNOWN_COSTS.restore(state)
+        planner_module.KNOWN_COSTS.add_arrays(state)
     again = graph()
     assert first.measured > 100 and again.measured == 0
     assert np.array_equal(first._layers, again._layers)
     empty = KnownCosts()
-    empty.restore(KnownCosts().state())
-    assert not empty.state()["size"].size
+    empty.add_arrays(KnownCosts().as_arrays())
+    assert not empty.as_arrays()["size"].size
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_costs_that_cannot_be_are_refused(name, value, words):
     known = KnownCosts()
     known[bytes(16)] = np.array([0.0, np.inf])
     with pytest.raises(SavedError, match=words):
-        KnownCosts().restore({**known.state(), name: value})
+        KnownCosts().add_arrays({**known.as_arrays(), name: value})
 
 
 def test_costs_of_another_size_are_measured_anew(monkeypatch):
@@ -333,8 +333,8 @@ def test_costs_of_another_size_are_measured_anew(monkeypatch):
         planner.searches._make_layers(np.array([0.25]))
         return planner.searches._layers
 
-    first, state = layers(), planner_module.KNOWN_COSTS.state()
+    first, state = layers(), planner_module.KNOWN_COSTS.as_arrays()
     wrong = {**state, "size": np.where(np.arange(len(state["size"])) == 0, len(state["cost"]), 0)}
     planner_module.KNOWN_COSTS = KnownCosts()
-    planner_module.KNOWN_COSTS.restore(wrong)
+    planner_module.KNOWN_COSTS.add_arrays(wrong)
     assert np.array_equal(layers(), first)
