@@ -73,6 +73,9 @@ def describe(recording: Recording) -> dict[str, Any]:
         "last_tick": commit.last_tick,
         "tick_s": header.tick_s,
         "simulated_s": round(commit.last_tick * header.tick_s, 6),
+        "first_frame_s": round(int(recording.table("frames/tick", 0, 1)[0]) * header.tick_s, 6)
+        if commit.frames
+        else None,
         "frames": commit.frames,
         "fps": recording.fps,
         "agents": commit.agents,
@@ -125,8 +128,7 @@ def as_text(facts: dict[str, Any]) -> str:
         ),
         (
             "length",
-            f"{max(facts['last_tick'], 0):,} ticks of {facts['tick_s']:g} s: {facts['simulated_s']:g} s, "
-            f"{facts['frames']:,} frames, {facts['fps']:g} a second",
+            f"{_time(facts)}, {facts['frames']:,} frames, {facts['fps']:g} a second",
         ),
         ("agents", f"{facts['agents']:,}; {facts['rows']:,} rows, {facts['events']:,} events"),
         *_by_a_program(facts["interventions"]),
@@ -156,6 +158,12 @@ def as_text(facts: dict[str, Any]) -> str:
     )
     text += left_text(result) if knows else ""
     return text + "".join(f"\n{each['what']}: {each['command']}" for each in facts["steps"])
+
+
+def _time(facts: Mapping[str, Any]) -> str:
+    if facts["cut"]:
+        return f"from {facts['first_frame_s'] or 0:g} s until {facts['simulated_s']:g} s"
+    return f"{max(facts['last_tick'], 0):,} ticks of {facts['tick_s']:g} s: {facts['simulated_s']:g} s"
 
 
 def _by_a_program(calls: Mapping[str, int]) -> list[tuple[str, str]]:

@@ -104,9 +104,7 @@ class _Space:
         free = shapely.contains_xy(shapely.buffer(ground, -0.5 * vehicle.width), xs, ys)
         is_goal = shapely.contains_xy(shapely.intersection(goal.area, ground), xs, ys)
         to_go = np.where(is_goal, 0.0, np.inf)
-        search.spread(
-            free, across, to_go, np.empty(9 * self.cells + 1), np.empty(9 * self.cells + 1, dtype=np.int64)
-        )
+        search.spread(free, across, to_go)
         self._room = search.Room(origin, across, up, to_go, is_goal)
 
     def curve(self, place: NDArray[np.float64]) -> Curve | str:
@@ -129,8 +127,7 @@ class _Space:
         state, came = np.empty((MOST_FOUND, 4)), np.empty((MOST_FOUND, 2), dtype=np.int64)
         end = search.find_states(
             place, fine, own.turning_radius, body, own.reverse, self._walls, room,
-            np.zeros(states, dtype=np.bool_), state, came, np.empty(MOST_FOUND),
-            np.empty(MOST_FOUND, dtype=np.int64),
+            np.zeros(states, dtype=np.bool_), state, came,
         )  # fmt: skip
         if end == search.TOO_LARGE:
             return f"none was found among {MOST_FOUND:,} states"

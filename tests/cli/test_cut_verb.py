@@ -103,6 +103,7 @@ def test_info_says_what_it_is_cut_out_of(folder):
     told = crowdsim(["info", "twice.h5"], cwd=folder).stdout
     assert f"run.h5 (run {run_id}, digest {digest}): from 2 s; region POLYGON" in " ".join(told.split())
     assert "until 5 s; groups crowd" in " ".join(told.split()) and "finished (cut out of part.h5)" in told
+    assert "length from 2 s until 5 s, 31 frames, 10 a second" in " ".join(told.split())
     facts = json.loads(crowdsim(["info", "twice.h5", "--json"], cwd=folder).stdout)
     assert facts["cut"]["groups"] == ["crowd"] and facts["cut"]["of"]["run_id"] == run_id
     assert facts["cut"]["run_digest"] == facts["cut"]["of"]["run_digest"] == digest

@@ -11,16 +11,7 @@ from crowdsim.simulation import guests
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.entities import FIRST_DISC
 from tests.cli.command import crowdsim
-
-PLANNERS = [
-    "optimal",
-    "mesh",
-    "visibility",
-    "grid",
-    {"kind": "mesh", "tile_size": 4},
-    {"kind": "hierarchical", "area_size": 3},
-]
-MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
+from tests.scenes.parties import MODELS, PLANNERS
 
 
 def hall(*groups, **more):

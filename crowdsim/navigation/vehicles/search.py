@@ -15,6 +15,7 @@ are arbitrary, and a long vehicle swings out within a polygon: this needs places
 
 from __future__ import annotations
 
+import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -157,7 +158,7 @@ def _left(room, cell, front):
 
 
 @kernel
-def spread(free, across, to_go, heap_bound, heap_node):
+def spread(free, across, to_go):
     """Write how far it is from each free cell to the goal, over cells, m; goal cells have 0 before.
 
     Parameters
@@ -166,17 +167,10 @@ def spread(free, across, to_go, heap_bound, heap_node):
     across : int
     to_go : (across * up,) float64, m
         In and out: 0 in the goal, inf elsewhere.
-    heap_bound : (8 * across * up,) float64
-    heap_node : (8 * across * up,) int64
-        Scratch.
     """
-    size = 0
-    for cell in range(len(to_go)):
-        if to_go[cell] == 0.0:
-            size = _push(heap_bound, heap_node, size, 0.0, cell)
-    while size > 0:
-        bound, cell = heap_bound[0], heap_node[0]
-        size = _pop(heap_bound, heap_node, size)
+    heap = [(0.0, cell) for cell in range(len(to_go)) if to_go[cell] == 0.0]
+    while len(heap) > 0:
+        bound, cell = heapq.heappop(heap)
         if bound > to_go[cell]:
             continue
         row, column = cell // across, cell % across
@@ -189,48 +183,11 @@ def spread(free, across, to_go, heap_bound, heap_node):
                 cost = bound + CELL_M * np.sqrt(float(dx * dx + dy * dy))
                 if free[other] and cost < to_go[other]:
                     to_go[other] = cost
-                    size = _push(heap_bound, heap_node, size, cost, other)
+                    heapq.heappush(heap, (cost, other))
 
 
 @kernel
-def _push(heap_bound, heap_node, size, bound, node):
-    """Put an entry into a heap; return its size."""
-    place = size
-    while place > 0:
-        above = (place - 1) >> 1
-        if heap_bound[above] < bound or (heap_bound[above] == bound and heap_node[above] < node):
-            break
-        heap_bound[place], heap_node[place] = heap_bound[above], heap_node[above]
-        place = above
-    heap_bound[place], heap_node[place] = bound, node
-    return size + 1
-
-
-@kernel
-def _pop(heap_bound, heap_node, size):
-    """Take the first entry out of a heap; return its size."""
-    size -= 1
-    bound, node = heap_bound[size], heap_node[size]
-    place = 0
-    while True:
-        below = 2 * place + 1
-        if below >= size:
-            break
-        if below + 1 < size and (
-            heap_bound[below + 1] < heap_bound[below]
-            or (heap_bound[below + 1] == heap_bound[below] and heap_node[below + 1] < heap_node[below])
-        ):
-            below += 1
-        if heap_bound[below] > bound or (heap_bound[below] == bound and heap_node[below] > node):
-            break
-        heap_bound[place], heap_node[place] = heap_bound[below], heap_node[below]
-        place = below
-    heap_bound[place], heap_node[place] = bound, node
-    return size
-
-
-@kernel
-def find_states(start, fine, radius, body, reverses, walls, room, closed, state, came, heap_bound, heap_node):
+def find_states(start, fine, radius, body, reverses, walls, room, closed, state, came):
     """Search for a curve.
 
     Parameters
@@ -251,9 +208,6 @@ def find_states(start, fine, radius, body, reverses, walls, room, closed, state,
         Receives of each state x, y (m), its cost (m), and how it is steered: -1, 0 or 1, plus 4 backwards.
     came : (n, 2) int64
         Receives the state before, -1 at the start, and the direction.
-    heap_bound : (n,) float64
-    heap_node : (n,) int64
-        Scratch.
 
     Returns
     -------
@@ -270,10 +224,9 @@ def find_states(start, fine, radius, body, reverses, walls, room, closed, state,
     state[0, 0], state[0, 1], state[0, 2], state[0, 3] = start[0], start[1], 0.0, 0.0
     came[0, 0], came[0, 1] = -1, 0
     count = 1
-    size = _push(heap_bound, heap_node, 0, 0.0, 0)
-    while size > 0:
-        node = heap_node[0]
-        size = _pop(heap_bound, heap_node, size)
+    heap = [(0.0, 0)]
+    while len(heap) > 0:
+        node = heapq.heappop(heap)[1]
         x, y, cost, how = state[node, 0], state[node, 1], state[node, 2], state[node, 3]
         towards = came[node, 1]
         gear = 1 if how >= 3.0 else 0  # backwards
@@ -324,6 +277,6 @@ def find_states(start, fine, radius, body, reverses, walls, room, closed, state,
                 state[count, 0], state[count, 1], state[count, 2] = nx, ny, total
                 state[count, 3] = turn + 4.0 * backwards
                 came[count, 0], came[count, 1] = node, to
-                size = _push(heap_bound, heap_node, size, total + left, count)
+                heapq.heappush(heap, (total + left, count))
                 count += 1
     return NO_CURVE
