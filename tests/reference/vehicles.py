@@ -13,10 +13,16 @@ def rectangle(x, y, ux, uy, front, back, half):
     return shapely.Polygon([(x + a * ux - b * uy, y + a * uy + b * ux) for a, b in ends])
 
 
-def is_free(lines, x, y, ux, uy, front, back, half):
-    """Return whether a rectangle meets no line, (m, 4)."""
-    body = rectangle(x, y, ux, uy, front, back, half)
-    return not any(body.intersects(shapely.LineString([line[:2], line[2:]])) for line in lines)
+def lines_of(lines):
+    """Return lines, (m, 4), as one shape."""
+    walls = shapely.MultiLineString([[line[:2], line[2:]] for line in lines])
+    shapely.prepare(walls)
+    return walls
+
+
+def is_free(walls, x, y, ux, uy, front, back, half):
+    """Return whether a rectangle meets no line of `lines_of`."""
+    return not walls.intersects(rectangle(x, y, ux, uy, front, back, half))
 
 
 def pose_at(at, pose, bend, gear, along, steps=4000):
@@ -37,6 +43,7 @@ def least_cost(start, heading, radius, body, reverses, lines, goal, costs):
     """
     cell, count, checks, margin, backwards_cost, gear_cost, steering_cost = costs
     front, back, half = (each + margin for each in body)
+    walls = lines_of(lines)
     step = radius * 2.0 * math.pi / count
     base = math.atan2(heading[1], heading[0])
     heap, closed, number = [(0.0, 0, *start, 0, 0, 1)], set(), 0
@@ -53,19 +60,15 @@ def least_cost(start, heading, radius, body, reverses, lines, goal, costs):
             return cost
         for to in (1, -1) if reverses else (1,):
             for turn in (-1, 0, 1):
-                poses = [
-                    pose_at(
-                        step * part / checks,
-                        [(x, y, math.cos(angle), math.sin(angle))],
-                        [turn / radius], [to], [0.0, step], steps=40,
-                    )
-                    for part in range(1, checks + 1)
-                ]  # fmt: skip
-                if not all(is_free(lines, *pose, front, back, half) for pose in poses):
-                    continue
-                total = cost + step * (1.0 if to == 1 else backwards_cost)
-                total += gear_cost if to != gear and order else 0.0
-                total += steering_cost if turn != turned or (to != gear and turn != turned) else 0.0
-                number += 1
-                heapq.heappush(heap, (total, number, *poses[-1][:2], towards + turn * to, turn, to))
+                pose = (x, y, math.cos(angle), math.sin(angle))
+                for part in range(1, checks + 1):
+                    here = pose_at(step * part / checks, [pose], [turn / radius], [to], [0.0, step], steps=10)
+                    if not is_free(walls, *here, front, back, half):
+                        break
+                else:
+                    total = cost + step * (1.0 if to == 1 else backwards_cost)
+                    total += gear_cost if to != gear and order else 0.0
+                    total += steering_cost if turn != turned else 0.0
+                    number += 1
+                    heapq.heappush(heap, (total, number, *here[:2], towards + turn * to, turn, to))
     return math.inf

@@ -34,7 +34,7 @@ def test_a_rectangle_is_free_where_no_line_meets_it():
             *rng.uniform(0.1, 3, 3).tolist(),
         )
         free = search.is_free(walls, *body)
-        assert free == twin.is_free(walls.line.tolist(), *body)
+        assert free == twin.is_free(twin.lines_of(walls.line.tolist()), *body)
         found.add(bool(free))
     assert found == {True, False}
 
