@@ -38,7 +38,7 @@ from crowdsim.avoidance.registry import available_models
 from crowdsim.bench.crowds import NEIGHBOURS, RANGE, TICK, Crowd, Walker, crowd
 from crowdsim.bench.peers import PEERS, pyrvo_simulator
 from crowdsim.bench.rounds import Runner, machine, ratio, take_turns
-from crowdsim.kernels.threads import MINIMUM_ROWS_PER_THREAD, Team
+from crowdsim.kernels.threads import Team
 
 GROUNDS, IDS, PRODUCTS = (
     ("open", "pillars"),
@@ -79,9 +79,9 @@ class MeasuredTeam(Team):
     saved = 0.0
 
     def run(
-        self, kernel: Callable[..., Any], rows: int, *arguments: Any, at_least: int = MINIMUM_ROWS_PER_THREAD
+        self, kernel: Callable[..., Any], rows: int, *arguments: Any, at_least: int | None = None
     ) -> list[Any]:
-        """Run as `Team.run` does."""
+        """Run as `Team.run` does, in as many ranges as there are threads where nothing else is said."""
         if self.threads == 1:
             return super().run(kernel, rows, *arguments, at_least=at_least)
         parts: list[float] = []
@@ -92,7 +92,7 @@ class MeasuredTeam(Team):
             parts.append(time.thread_time() - begin)
             return value
 
-        values = super().run(timed, rows, *arguments, at_least=at_least)
+        values = super().run(timed, rows, *arguments, at_least=at_least or 512)
         self.saved += sum(parts) - max(parts)
         return values
 

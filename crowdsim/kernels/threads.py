@@ -4,21 +4,26 @@ Kernels release the interpreter lock and write only the rows of their own range,
 changes nothing but the time. Python threads are used instead of numba's parallel loops: the kernels are
 compiled once instead of twice, each simulation has a team of its own, and a process that has run a team can
 still be forked (no thread of a threading layer is left behind in a half-locked state).
+
+A range is handed over by letting a lock go that its thread waits for. Futures of a pool do the same with a
+queue and a condition, and take twice as long.
 """
 
 from __future__ import annotations
 
 import os
+import threading
+import weakref
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from numbers import Integral
+from time import perf_counter_ns
 from typing import Any
 
 from crowdsim.errors import CrowdsimError
 
-# Handing a range to a thread costs some 30 us, the time of about 100 agents' avoidance. Smaller splits tiny
-# scenes, larger idles cores.
-MINIMUM_ROWS_PER_THREAD = 512
+# What a range has to take to be given to a thread of its own, ns: handing it over takes 15 to 30 us. Smaller
+# splits tiny scenes, larger idles cores.
+WORTH_NS = 40_000
 # Far above the cores of any machine we know; more is a slip of the finger, and would ask the system for as
 # many stacks.
 MOST_THREADS = 1024
@@ -52,70 +57,173 @@ class Team:
                 "one for each core."
             )
         self.threads: int = int(threads) or available_cores()
-        self._pool: ThreadPoolExecutor | None = None
+        self._helpers: list[_Helper] = []
         self._owner: int = 0
+        self._finalizer: Callable[[], Any] = self._helpers.clear
+        self._is_out: Any = threading.Lock()  # held while ranges are with the helpers
+        self._row_ns: dict[Callable[..., Any], float] = {}  # what a row took lately, by kernel
 
     def run(
-        self, kernel: Callable[..., Any], rows: int, *arguments: Any, at_least: int = MINIMUM_ROWS_PER_THREAD
+        self, kernel: Callable[..., Any], rows: int, *arguments: Any, at_least: int | None = None
     ) -> list[Any]:
         """Call ``kernel(start, stop, *arguments)`` on ranges that cover ``range(rows)``;
         return what the calls returned, in row order.
 
+        Ranges have `at_least` so many rows; where that is not said, so many that handing them over is worth
+        it, as the kernel was measured in its last calls.
+
         If calls raise, the exception of the first of them in row order is raised once all have ended: nothing
         goes on writing behind the caller's back.
         """
-        parts = min(self.threads, rows // at_least) if self.threads > 1 else 1
-        if parts < 2:
+        if self.threads == 1:
             return [kernel(0, rows, *arguments)]
-        bounds = [rows * part // parts for part in range(parts + 1)]
-        pool = self._workers()
-        futures = [
-            pool.submit(kernel, bounds[part], bounds[part + 1], *arguments) for part in range(1, parts)
-        ]
-        outcomes = [_outcome(kernel, bounds[0], bounds[1], arguments)]
-        for part, future in enumerate(futures, 1):
-            # A range that no thread has begun is done here. So no caller waits for work that no thread does,
-            # even where a kernel uses the team again.
-            own = future.cancel()
-            outcomes.append(
-                _outcome(kernel, bounds[part], bounds[part + 1], arguments) if own else _outcome_of(future)
-            )
-        for _, error in outcomes:
-            if error is not None:
-                raise error
-        return [value for value, _ in outcomes]
+        if at_least is not None:
+            parts = min(self.threads, rows // at_least)
+        elif WORTH_NS:
+            parts = min(self.threads, rows, int(rows * self._row_ns.get(kernel, 0.0) / WORTH_NS))
+        else:
+            parts = min(self.threads, rows)
+        # a kernel that itself uses the team finds its helpers at work
+        if parts < 2 or not self._is_out.acquire(blocking=False):
+            began = perf_counter_ns()
+            values = [kernel(0, rows, *arguments)]
+            if at_least is None:
+                self._note(kernel, rows, perf_counter_ns() - began)
+            return values
+        try:
+            bounds = [rows * part // parts for part in range(parts + 1)]
+            ranges = [_Range(kernel, bounds[part], bounds[part + 1], arguments) for part in range(1, parts)]
+            own = _Range(kernel, bounds[0], bounds[1], arguments)
+            for helper, given in zip(self._team_of(parts - 1), ranges, strict=True):
+                helper.give(given)
+            began = perf_counter_ns()
+            own.do()
+            if at_least is None:
+                self._note(kernel, bounds[1], perf_counter_ns() - began)
+            for given in ranges:
+                given.do()  # what no thread has begun is done here: it may have no core
+            interrupt = _wait(ranges)
+        finally:
+            self._is_out.release()
+        for done in (own, *ranges):
+            if done.error is not None:
+                raise done.error
+        if interrupt is not None:
+            raise interrupt
+        return [own.value, *(given.value for given in ranges)]
 
-    def _workers(self) -> ThreadPoolExecutor:
-        # a forked child has the object but not its threads
-        if self._pool is None or self._owner != os.getpid():
-            self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="crowdsim")
-            self._owner = os.getpid()
-        return self._pool
+    def _note(self, kernel: Callable[..., Any], rows: int, taken_ns: int) -> None:
+        """Learn what a row takes. A call that waited for a core counts a little."""
+        if rows:
+            before, now = self._row_ns.get(kernel, 0.0), taken_ns / rows
+            self._row_ns[kernel] = 0.75 * before + 0.25 * min(now, 2.0 * before) if before else now
+
+    def _team_of(self, count: int) -> list[_Helper]:
+        """Return so many threads that wait for work."""
+        if self._owner != os.getpid():  # a forked child has the objects but not their threads
+            self._helpers, self._owner = [], os.getpid()
+            self._finalizer = weakref.finalize(self, _dismiss, self._helpers, self._owner)
+        while len(self._helpers) < count:
+            self._helpers.append(_Helper())
+        return self._helpers[:count]
 
     def close(self) -> None:
         """Stop the threads; the team can be used again and then starts new ones."""
-        if self._pool is not None and self._owner == os.getpid():
-            self._pool.shutdown()
-        self._pool = None
+        if self._helpers:
+            self._finalizer()
+        self._helpers, self._owner = [], 0
 
 
-_Outcome = tuple[Any, BaseException | None]
+class _Range:
+    """One call of a kernel, done by the first thread that comes to it.
+
+    Attributes
+    ----------
+    value : any
+        What the call returned.
+    error : BaseException or None
+        What it raised.
+    """
+
+    __slots__ = ("_call", "_free", "_open", "error", "value")
+
+    def __init__(self, kernel: Callable[..., Any], start: int, stop: int, arguments: tuple[Any, ...]) -> None:
+        self._call = kernel, start, stop, arguments
+        self._free, self._open = threading.Lock(), threading.Lock()
+        self._open.acquire()
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    def do(self) -> None:
+        """Do it, unless another thread has begun."""
+        if self._free.acquire(blocking=False):
+            kernel, start, stop, arguments = self._call
+            try:
+                self.value = kernel(start, stop, *arguments)
+            except BaseException as error:  # Ctrl-C too waits for the others
+                self.error = error
+            finally:
+                self._open.release()
+
+    def wait(self) -> None:
+        """Wait until it is done."""
+        self._open.acquire()
+        self._open.release()
 
 
-def _outcome(kernel: Callable[..., Any], start: int, stop: int, arguments: tuple[Any, ...]) -> _Outcome:
-    """Return what a call returned, or the exception that it raised."""
-    try:
-        return kernel(start, stop, *arguments), None
-    except BaseException as error:  # Ctrl-C too waits for the others
-        return None, error
+def _wait(ranges: list[_Range]) -> KeyboardInterrupt | None:
+    """Wait until all are done; return a Ctrl-C that came meanwhile."""
+    interrupt = None
+    for given in ranges:
+        while True:
+            try:
+                given.wait()
+                break
+            except KeyboardInterrupt as pressed:
+                interrupt = pressed
+    return interrupt
 
 
-def _outcome_of(future: Future[Any]) -> _Outcome:
-    """Return the same of a call that another thread has begun; Ctrl-C is kept until that has ended."""
-    interrupt: BaseException | None = None
-    while True:
+class _Helper:
+    """A thread that waits for ranges."""
+
+    def __init__(self) -> None:
+        self._bell = threading.Lock()  # let go: there is something to do
+        self._bell.acquire()
+        self._given: _Range | None = None
+        self._thread = threading.Thread(target=self._work, name="crowdsim", daemon=True)
+        self._thread.start()
+
+    def give(self, given: _Range) -> None:
+        """Have it do a range. One that it has not come to is done by then, or never needed."""
+        self._given = given
+        self._ring()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._given = None
+        self._ring()
+        if self._thread is not threading.current_thread():  # which may be the one that drops a team
+            self._thread.join()
+
+    def _ring(self) -> None:
         try:
-            error = future.exception() or interrupt
-            return (None, error) if error is not None else (future.result(), None)
-        except KeyboardInterrupt as pressed:
-            interrupt = pressed
+            self._bell.release()
+        except RuntimeError:  # it has not heard the last one yet
+            return
+
+    def _work(self) -> None:
+        while True:
+            self._bell.acquire()
+            given = self._given
+            if given is None:
+                return
+            given.do()
+
+
+def _dismiss(helpers: list[_Helper], owner: int) -> None:
+    """End the threads of a team; those of the process that this one was forked from are not here."""
+    if owner == os.getpid():
+        for helper in helpers:
+            helper.stop()
+    helpers.clear()

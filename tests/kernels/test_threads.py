@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import threading
 import time
 
@@ -37,10 +39,78 @@ def test_every_row_is_given_to_exactly_one_call(threads):
 
 def test_answers_come_in_row_order_and_few_rows_are_not_split():
     team = Team(3)
-    assert team.run(lambda start, stop: (start, stop), 9, at_least=1) == [(0, 3), (3, 6), (6, 9)]
-    assert team.run(lambda start, stop: (start, stop), 1023) == [(0, 1023)]
-    assert team.run(lambda start, stop: (start, stop), 1024) == [(0, 512), (512, 1024)]
-    assert team.run(lambda start, stop: (start, stop), 0) == [(0, 0)]
+    assert team.run(bounds, 9, at_least=1) == [(0, 3), (3, 6), (6, 9)]
+    assert team.run(bounds, 1023, at_least=512) == [(0, 1023)]
+    assert team.run(bounds, 1024, at_least=512) == [(0, 512), (512, 1024)]
+    assert team.run(bounds, 0) == [(0, 0)]
+    team.close()
+
+
+def bounds(start: int, stop: int) -> tuple[int, int]:
+    """Return its range."""
+    return start, stop
+
+
+def slow(start: int, stop: int) -> tuple[int, int]:
+    """Take 0.1 ms a row."""
+    time.sleep(1e-4 * (stop - start))
+    return start, stop
+
+
+def test_a_kernel_is_split_once_it_is_known_to_take_long(monkeypatch):
+    team = Team(3)
+    assert team.run(slow, 60) == [(0, 60)]  # nothing is known of it
+    assert team.run(slow, 60) == [(0, 20), (20, 40), (40, 60)]
+    assert team.run(slow, 1) == [(0, 1)]
+    for _ in range(3):
+        assert team.run(bounds, 60) == [(0, 60)]
+    monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 0)
+    assert team.run(bounds, 60) == [(0, 20), (20, 40), (40, 60)]
+    team.close()
+
+
+def test_a_call_that_waited_for_a_core_is_no_reason_to_split(monkeypatch):
+    """One of 50 ms among calls of 20 us."""
+    team, clock = Team(2), iter(range(10**6))
+    times = iter([0, 20_000, 0, 50_000_000, 0, 20_000])
+    monkeypatch.setattr("crowdsim.kernels.threads.perf_counter_ns", lambda: next(times, next(clock)))
+    for _ in range(3):
+        assert team.run(bounds, 100) == [(0, 100)]
+    assert team.run(bounds, 100) == [(0, 100)]
+    team.close()
+
+
+def test_ctrl_c_comes_once_all_ranges_have_ended():
+    team, ended = Team(2), []
+
+    def work(start: int, stop: int) -> None:
+        time.sleep(0.1 + 0.4 * start)
+        ended.append(start)
+
+    presses = threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGINT])
+    presses.start()
+    with pytest.raises(KeyboardInterrupt):
+        team.run(work, 2, at_least=1)
+    assert ended == [0, 1]
+    assert team.run(bounds, 2, at_least=1) == [(0, 1), (1, 2)]
+    team.close()
+
+
+def test_a_team_that_is_dropped_ends_its_threads():
+    before = threading.active_count()
+    team = Team(3)
+    team.run(bounds, 3, at_least=1)
+    assert threading.active_count() == before + 2
+    del team
+    gc.collect()
+    assert threading.active_count() == before
+
+
+def test_many_calls_in_turn_lose_no_range():
+    """A thread that comes late finds the next range, or none."""
+    team = Team(4)
+    for rows in range(4, 3000):
+        assert team.run(bounds, rows, at_least=1)[-1][1] == rows
     team.close()
 
 
@@ -122,9 +192,9 @@ def test_a_forked_child_starts_threads_of_its_own():
 def test_no_threads_are_started_before_they_are_needed():
     before = threading.active_count()
     team = Team(64)
-    team.run(lambda start, stop: stop, 100)
+    team.run(bounds, 100)
     assert threading.active_count() == before
-    team.run(lambda start, stop: stop, 1024)
+    team.run(bounds, 1024, at_least=512)
     assert threading.active_count() == before + 1
     team.close()
     assert threading.active_count() == before

@@ -255,12 +255,9 @@ def several(request):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_number_of_threads_changes_nothing(threads, several, monkeypatch):
-    import crowdsim.kernels.threads
-
     way, expected = several
-    monkeypatch.setattr(crowdsim.kernels.threads, "MINIMUM_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 0)
     with simulation(SEVERAL, sets=WAYS[way], threads=threads) as run:
-        monkeypatch.setattr(run.team.run.__func__, "__kwdefaults__", {"at_least": 1})
         assert digests(run, TICKS) == expected
 
 

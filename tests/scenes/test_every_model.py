@@ -25,7 +25,7 @@ def model(request):
 def test_the_number_of_threads_changes_nothing(model, monkeypatch):
     name, expected = model
     with simulation(sets=[f"avoidance={name}"], threads=3) as run:
-        monkeypatch.setattr(run.team.run.__func__, "__kwdefaults__", {"at_least": 1})
+        monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 0)
         assert digests(run, TICKS) == expected
 
 

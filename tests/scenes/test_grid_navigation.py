@@ -94,11 +94,8 @@ def test_a_goal_in_a_closed_room_is_approached_and_the_verdict_says_so():
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):
-    import crowdsim.kernels.threads
-
-    monkeypatch.setattr(crowdsim.kernels.threads, "MINIMUM_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 0)
     with simulation(sets=GRID, threads=threads) as run:
-        monkeypatch.setattr(run.team.run.__func__, "__kwdefaults__", {"at_least": 1})
         assert digests(run, TICKS) == expected
 
 

@@ -112,14 +112,11 @@ def expected():
 
 
 def test_threads_and_the_order_of_groups_change_nothing(expected, monkeypatch):
-    import crowdsim.kernels.threads
-
     scene = busy("mesh", "grid", "visibility")
     with simulation({**scene, "groups": scene["groups"][::-1]}) as run:
         assert digests(run, TICKS) == expected
-    monkeypatch.setattr(crowdsim.kernels.threads, "MINIMUM_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 0)
     with simulation(scene, threads=3) as run:
-        monkeypatch.setattr(run.team.run.__func__, "__kwdefaults__", {"at_least": 1})
         assert digests(run, TICKS) == expected
 
 

@@ -238,9 +238,7 @@ def test_a_goal_that_moved_is_a_cause():
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["navigation=mesh", GRID])
 def test_threads_order_and_saving_change_nothing(navigation, monkeypatch):
-    import crowdsim.kernels.threads
-
-    monkeypatch.setattr(crowdsim.kernels.threads, "MINIMUM_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 0)
     sets, ticks = [navigation, *BOTH], 80
     document = in_the_way()
     with simulation(document, sets=sets) as run:

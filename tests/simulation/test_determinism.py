@@ -25,11 +25,8 @@ def expected():
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3, 7])
 def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):
-    import crowdsim.kernels.threads
-
-    monkeypatch.setattr(crowdsim.kernels.threads, "MINIMUM_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 0)
     with simulation(threads=threads) as run:
-        monkeypatch.setattr(run.team.run.__func__, "__kwdefaults__", {"at_least": 1})
         assert digests(run, TICKS) == expected
 
 
