@@ -20,6 +20,7 @@ from isal import isal_zlib
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import kernel
+from crowdsim.recording.packing import Packer
 
 # A byte plane that does not shrink below this share is stored as it is. Larger spends 2 ns a byte where
 # writing it takes 1, for 1 % of the file.
@@ -120,12 +121,10 @@ class ChunkEncoder:
     Parameters
     ----------
     parts : sequence of ndarray
-        One whole chunk in memory, one array for each field (or one for all): n rows each, in C order.
-        `encode` reads them where they are.
+        What a chunk is in memory, one array for each field (or one for all): n rows each, in C order.
     """
 
     def __init__(self, parts: Sequence[NDArray[Any]]) -> None:
-        self._parts = parts
         self._planes: list[NDArray[np.uint8]] = []
         size = sum(part.nbytes for part in parts)
         self._scratch = np.empty(size, dtype=np.uint8)
@@ -144,11 +143,13 @@ class ChunkEncoder:
         self._sum = 1  # Adler-32 of what was put, [RFC 1950]
         self._value: list[int] = []  # of constant planes; -1 for the others
 
-    def encode(self, *, whole: bool = True) -> memoryview:
-        """Return the chunk as it is now, shuffled and deflated.
+    def encode(self, parts: Sequence[NDArray[Any]], *, whole: bool = True) -> memoryview:
+        """Return a chunk, shuffled and deflated.
 
         Parameters
         ----------
+        parts : sequence of ndarray
+            Of the shapes and types that it was made for.
         whole : bool
             The chunk is full. Only full chunks are used to learn which planes shrink: in a half-empty one all
             of them do, and all are deflated.
@@ -159,9 +160,7 @@ class ChunkEncoder:
             Valid until the next call.
         """
         self._value = [
-            value
-            for part, planes in zip(self._parts, self._planes, strict=True)
-            for value in shuffle(part, planes)
+            value for part, planes in zip(parts, self._planes, strict=True) for value in shuffle(part, planes)
         ]
         self._end = 0
         self._sum = 1
@@ -261,21 +260,29 @@ class GrowingDataset:
         Without rows; chunked along its first axis, with the filters shuffle and gzip.
     fields : bool
         Keep one array for each field of a compound, to which `append` then takes one argument each.
+    packer : Packer, optional
+        Packs and writes full chunks meanwhile; what else is asked of the dataset than to append rows waits
+        until it is done.
 
     Attributes
     ----------
     rows : int
         Appended so far.
+    filled : int
+        Chunks that were full so far.
     chunks : int
-        Written so far.
+        Of these those that were written.
     """
 
-    def __init__(self, dataset: h5py.Dataset, *, fields: bool = False) -> None:
+    def __init__(self, dataset: h5py.Dataset, *, fields: bool = False, packer: Packer | None = None) -> None:
         self.dataset = dataset
         self.dtype: np.dtype[Any] = dataset.dtype
         self.chunk_rows: int = dataset.chunks[0]
         self.rows = 0
+        self.filled = 0
         self.chunks = 0
+        self._packer = packer
+        self._spare: list[list[NDArray[Any]]] = []  # chunks in memory that were written
         self._tail: tuple[int, ...] = dataset.shape[1:]
         if fields and self.dtype.names is not None:
             assert self.dtype.fields is not None
@@ -289,13 +296,13 @@ class GrowingDataset:
     @property
     def rest(self) -> int:
         """Rows that do not fill a chunk and are not in the file."""
-        return max(0, self.rows - self.chunks * self.chunk_rows)
+        return max(0, self.rows - self.filled * self.chunk_rows)
 
     def rest_since(self, first: int) -> list[NDArray[Any]]:
         """Return the rows from `first` on as they are in memory: one array, or one for each field;
         `first` is in the chunk that is not full yet.
         """
-        begin = self.chunks * self.chunk_rows
+        begin = self.filled * self.chunk_rows
         return [part[first - begin : self.rows - begin] for part in self._parts]
 
     def append(self, count: int, *values: Any) -> None:
@@ -315,12 +322,28 @@ class GrowingDataset:
             done += step
             self.rows += step
             if self.rest == self.chunk_rows:
-                self._write(self._encoder.encode())
+                self._let_full_go()
+
+    def _let_full_go(self) -> None:
+        """Have the chunk that is full written, and begin the next one."""
+        if self._packer is None:
+            self._pack(self._parts)
+        else:
+            self._packer.give(functools.partial(self._pack_and_keep, self._parts))
+            self._parts = self._spare.pop() if self._spare else [np.empty_like(part) for part in self._parts]
+        self.filled += 1
+
+    def _pack(self, parts: list[NDArray[Any]]) -> None:
+        self._write(self._encoder.encode(parts), (self.chunks + 1) * self.chunk_rows)
+
+    def _pack_and_keep(self, parts: list[NDArray[Any]]) -> None:
+        self._pack(parts)
+        self._spare.append(parts)
 
     def write_rest(self) -> None:
         """Write the rows that do not fill a chunk. Nothing is appended afterwards."""
         if self.rest:
-            self._write(self._packed_rest())
+            self._write(self._packed_rest(), self.rows)
 
     def copy_to(self, target: h5py.Dataset) -> None:
         """Write all rows into another dataset of the same kind:
@@ -336,11 +359,12 @@ class GrowingDataset:
             target.id.write_direct_chunk((self.chunks * self.chunk_rows, *zeros), self._packed_rest())
 
     def _packed_rest(self) -> memoryview:
-        for part in self._parts if self.chunks else ():
-            part[self.rest :] = 0  # of the chunk before
-        return self._encoder.encode(whole=False)
+        for part in self._parts if self.filled else ():
+            part[self.rest :] = 0  # of a chunk before
+        return self._encoder.encode(self._parts, whole=False)
 
-    def _write(self, data: memoryview) -> None:
-        self.dataset.id.set_extent((self.rows, *self._tail))
+    def _write(self, data: memoryview, rows: int) -> None:
+        """Put a chunk behind those that are written; the dataset has so many rows then."""
+        self.dataset.id.set_extent((rows, *self._tail))
         self.dataset.id.write_direct_chunk((self.chunks * self.chunk_rows, *([0] * len(self._tail))), data)
         self.chunks += 1

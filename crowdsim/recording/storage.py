@@ -8,8 +8,8 @@ Four things make it safe against SIGKILL at any moment:
    memory. The kernel ends a write early for SIGKILL, but only between pages. Without pages 806 of 1,666 such
    torn writes left a file that could not be read; with them there was none in 25,552 writes, and all of 2,120
    files cut off after any write gave every committed row.
-3. Chunks are written once, when they are full. Rows that do not fill one yet are in the journal, of which
-   nothing that counts is written over.
+3. Chunks are written once, when they are full, by a thread of its own (`packing`): a commit waits for it.
+   Rows that do not fill one yet are in the journal, of which nothing that counts is written over.
 4. A commit record is written last, in one write of 128 bytes, into one of two slots in turn.
 
 Nothing here protects against a loss of power: only a finished file is forced to the disk.
@@ -30,6 +30,7 @@ import h5py
 
 from crowdsim.commands import command
 from crowdsim.errors import RecordingError
+from crowdsim.kernels.threads import available_cores
 from crowdsim.recording.commit import Commit
 from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, LIBRARY_VERSIONS, blank_recording, list_datasets
 from crowdsim.recording.encode import GrowingDataset
@@ -37,6 +38,7 @@ from crowdsim.recording.files import free_bytes, freeze_file, lock_of, reason_of
 from crowdsim.recording.header import Header, Layout, to_json
 from crowdsim.recording.journal import Journal, Rest
 from crowdsim.recording.locks import create_locked, scratch_folder
+from crowdsim.recording.packing import Packer
 
 # Headers and chunk indices that are still to be written; a file of 300 commits has 0.1 MB of them.
 METADATA_RESERVE_BYTES = 2**20
@@ -87,6 +89,8 @@ class Storage:
         self._handle = -1
         self._lock = -1
         self._journal: Journal | None = None
+        # with one core for all it would only take turns with what it is to relieve
+        self._packer = Packer() if with_journal and available_cores() > 1 else None
         self._journalled: dict[str, int] = {}  # of each dataset, the row after the last that the journal has
         self._flushed = 0  # chunks, and bytes of the journal, whose places the file knows
         self._known_room = 0
@@ -113,7 +117,8 @@ class Storage:
                 self._file = h5py.File(path, "r+", libver=LIBRARY_VERSIONS, locking="best-effort")
                 self._handle = self._file.id.get_vfd_handle()
                 self.datasets = {
-                    name: GrowingDataset(self._file[name], fields=name == "trajectory") for name in datasets
+                    name: GrowingDataset(self._file[name], fields=name == "trajectory", packer=self._packer)
+                    for name in datasets
                 }
                 self._commits = self._file["commit"]
                 self._file.swmr_mode = True
@@ -156,8 +161,12 @@ class Storage:
         return True
 
     def free_bytes(self) -> int:
-        """Return how many bytes the file may still grow."""
-        return free_bytes(self._handle, self.size())
+        """Return how many bytes the file may still grow, beyond what waits to be written."""
+        waiting = sum(
+            (dataset.filled - dataset.chunks) * self._specs[name].chunk_bytes
+            for name, dataset in self.datasets.items()
+        )
+        return max(0, free_bytes(self._handle, self.size()) - waiting)
 
     def size(self) -> int:
         """Return how many bytes the file has."""
@@ -183,6 +192,7 @@ class Storage:
         assert self._journal is not None, "rows are committed before the end only where there is a journal"
         with self._guard("written"):
             self._require_its_place()
+            self._wait()
             new, needed = self._rests(self._journalled), self._rests({})
             fits = self._journal.fits(sum(rest.size for rest in new), sum(rest.size for rest in needed))
             word = self._journal.write(new if fits else needed, anew=not fits)
@@ -201,6 +211,8 @@ class Storage:
         A file of which much was journal is written anew without it, where there is room.
         """
         commit = replace(commit, **self.rows(), journal=0)
+        with self._guard("written"):
+            self._wait()
         if (
             self.waste_bytes > WASTE_SHARE * self.size()
             and self.size() + self.reserve_bytes < self.free_bytes()
@@ -253,7 +265,14 @@ class Storage:
         self.committed = commit
         self._known_room = 0
 
+    def _wait(self) -> None:
+        """Have all full chunks in the file, so that a record can count them."""
+        if self._packer is not None:
+            self._packer.wait()
+
     def _close(self) -> None:
+        if self._packer is not None:
+            self._packer.stop()
         with self._guard("closed"):
             handle = os.dup(self._file.id.get_vfd_handle())
             try:
@@ -279,6 +298,8 @@ class Storage:
         """Leave the file as it is: nothing more is written to it, and nobody holds it unless `is_held` is
         set.
         """
+        if self._packer is not None:
+            self._packer.stop()
         file, self._file = self._file, None
         if file is not None:
             freeze_file(file)

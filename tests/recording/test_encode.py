@@ -18,6 +18,7 @@ from crowdsim.recording.encode import (
     shuffle,
     shuffle_words,
 )
+from crowdsim.recording.packing import Packer
 from crowdsim.recording.schema import TRAJECTORY_DTYPE
 from tests.reference import encode as twin
 
@@ -95,8 +96,8 @@ def test_any_inflate_gives_the_shuffled_bytes_back(rows):
     encoder = ChunkEncoder(parts)
     expected = b"".join(twin.shuffle_words(part.tobytes(), 8) for part in parts)
     for _ in range(TRIAL_EVERY + 2):  # the chunk that tries and those that follow its findings
-        assert zlib.decompress(encoder.encode()) == expected
-    assert zlib.decompress(encoder.encode(whole=False)) == expected
+        assert zlib.decompress(encoder.encode(parts)) == expected
+    assert zlib.decompress(encoder.encode(parts, whole=False)) == expected
 
 
 @pytest.mark.parametrize("value", [0, 1, 255])
@@ -110,9 +111,9 @@ def test_constant_planes_stand_beside_others(value, rows):
     encoder = ChunkEncoder(parts)
     expected = b"".join(twin.shuffle_words(part.tobytes(), part.itemsize) for part in parts)
     for _ in range(3):
-        assert zlib.decompress(encoder.encode()) == expected
+        assert zlib.decompress(encoder.encode(parts)) == expected
     parts[0][rows // 2 :] = 7  # no longer constant
-    assert zlib.decompress(encoder.encode()) == b"".join(
+    assert zlib.decompress(encoder.encode(parts)) == b"".join(
         twin.shuffle_words(part.tobytes(), part.itemsize) for part in parts
     )
 
@@ -120,10 +121,10 @@ def test_constant_planes_stand_beside_others(value, rows):
 def test_planes_that_do_not_shrink_are_stored_and_noticed_again_when_they_do():
     array = random_array("float64", 4096)
     encoder = ChunkEncoder([array])
-    encoder.encode()
-    assert len(encoder.encode()) >= array.nbytes
+    encoder.encode([array])
+    assert len(encoder.encode([array])) >= array.nbytes
     array[:] = np.repeat(random_array("float64", 4), 1024)
-    sizes = [len(encoder.encode()) for _ in range(2 * TRIAL_EVERY)]
+    sizes = [len(encoder.encode([array])) for _ in range(2 * TRIAL_EVERY)]
     assert sizes[0] >= array.nbytes > 50 * sizes[-1]
 
 
@@ -131,12 +132,12 @@ def test_coordinates_are_packed_nearly_as_small_as_by_zlib():
     """What the stored planes give up: at most a fifth of them."""
     places = np.random.default_rng(1).uniform(0.0, 100.0, 16384)
     encoder = ChunkEncoder([places])
-    encoder.encode()
+    encoder.encode([places])
     shuffled = twin.shuffle_words(places.tobytes(), 8)
-    assert len(encoder.encode()) <= len(zlib.compress(shuffled, 1)) / STORED_ABOVE
+    assert len(encoder.encode([places])) <= len(zlib.compress(shuffled, 1)) / STORED_ABOVE
 
 
-def grow(path, dtype, chunk_rows, width=0):
+def grow(path, dtype, chunk_rows, width=0, packer=None):
     file = h5py.File(path, "x", libver=("v110", "v110"), fs_strategy="page", fs_page_size=4096)
     tail = (width,) if width else ()
     dataset = file.create_dataset(
@@ -148,7 +149,7 @@ def grow(path, dtype, chunk_rows, width=0):
         shuffle=True,
         compression="gzip",
     )
-    return file, GrowingDataset(dataset)
+    return file, GrowingDataset(dataset, packer=packer)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -224,3 +225,26 @@ def test_a_rest_holds_no_rows_of_the_chunk_before(tmp_path):
         == [9, 9] + [0] * 14
     )
     file.close()
+
+
+def test_a_thread_writes_the_same_file_as_the_caller_would(tmp_path):
+    """Rows are overwritten by the caller at once, as the columns of agents are."""
+    files = []
+    for name, packer in (("a.h5", None), ("b.h5", Packer())):
+        file, dataset = grow(tmp_path / name, "float64", 64, width=2, packer=packer)
+        file.swmr_mode = True
+        rows = np.empty((100, 2))
+        for step in range(1, 100):
+            rows[:step] = random_array("uint8", 2 * step, step).reshape(step, 2) / 3.0
+            dataset.append(step, rows[:step])
+            rows[:] = np.nan
+        assert dataset.filled == 99 * 50 // 64
+        if packer is not None:
+            packer.wait()
+            packer.stop()
+        assert dataset.chunks == dataset.filled
+        dataset.write_rest()
+        chunks = [dataset.dataset.id.read_direct_chunk((first, 0))[1] for first in range(0, dataset.rows, 64)]
+        files.append((chunks, file["data"][:].tobytes()))
+        file.close()
+    assert files[0] == files[1]
