@@ -19,6 +19,7 @@ from crowdsim.kernels.simd import LANES, difference, load, magnitude, spread
 CELLS_PER_AGENT = 4
 # Table cells that a floor with few agents may have, so that a handful spread over a hall need no folding.
 LEAST_CELLS = 256
+FEW_PLANES = 16  # Up to so many floors are numbered without looking which of them have agents.
 FARTHEST_M = 1e12  # A coordinate beyond this is taken for a fault: float64 resolves 0.1 mm there.
 
 # Columns of `Cells.shape`.
@@ -95,23 +96,44 @@ class Heights(NamedTuple):
 
 
 @kernel
-def _survey(position, layer):
-    """Return the least and greatest layer and the first row whose position is no number up to FARTHEST_M (-1:
-    none).
+def _survey(position, layer, plane_of_row, box, count):
+    """Number the layers from the least on, and bound their agents.
+
+    Parameters
+    ----------
+    position : (n, 2) float64, m
+    layer : (n,) int32
+    plane_of_row : (n,) int32
+        Receives the plane of each row.
+    box : (p, 4) float64, m
+    count : (p,) int64
+        Receive each plane's bounding box and its number of agents; see `_bound_planes`.
+
+    Returns
+    -------
+    planes : int64
+        If these are more than p, nothing but this is known.
+    bad : int64
+        The first row whose position is no number up to FARTHEST_M; -1 is none.
     """
     least, greatest = layer[0], layer[0]
-    bad = -1
+    bad = np.int64(-1)
     for row in range(layer.size):
         least, greatest = min(least, layer[row]), max(greatest, layer[row])
         if bad < 0 and not (abs(position[row, 0]) <= FARTHEST_M and abs(position[row, 1]) <= FARTHEST_M):
-            bad = row
-    return least, greatest, bad
+            bad = np.int64(row)
+    planes = np.int64(greatest) - np.int64(least) + 1
+    if planes <= count.size:
+        for row in range(layer.size):
+            plane_of_row[row] = layer[row] - least
+        _bound_planes(position, plane_of_row, box, count, planes)
+    return planes, bad
 
 
 @kernel
-def _bound_planes(position, plane_of_row, box, count):
+def _bound_planes(position, plane_of_row, box, count, planes):
     """Write each plane's bounding box (low x, low y, high x, high y) and its number of agents."""
-    for p in range(count.size):
+    for p in range(planes):
         box[p, 0], box[p, 1], box[p, 2], box[p, 3] = np.inf, np.inf, -np.inf, -np.inf
         count[p] = 0
     for row in range(plane_of_row.size):
@@ -120,6 +142,51 @@ def _bound_planes(position, plane_of_row, box, count):
         box[p, 0], box[p, 1] = min(box[p, 0], x), min(box[p, 1], y)
         box[p, 2], box[p, 3] = max(box[p, 2], x), max(box[p, 3], y)
         count[p] += 1
+
+
+@kernel
+def _lay_out(box, count, per_metre, origin, shape):
+    """Give each plane its table: as large as its bounding box, or folded to what its agents are worth.
+
+    Parameters
+    ----------
+    box, count
+        As `_bound_planes` writes them, for at least as many planes as `origin` has.
+    per_metre : float
+    origin, shape
+        As in `Cells`; written.
+
+    Returns
+    -------
+    int64
+        How many cells all tables have.
+    """
+    first = np.int64(0)
+    for p in range(origin.shape[0]):
+        low_x, low_y, high_x, high_y = 0.0, 0.0, 0.0, 0.0
+        if count[p] > 0:
+            low_x, low_y, high_x, high_y = box[p, 0], box[p, 1], box[p, 2], box[p, 3]
+        last_column, last_row = np.int64((high_x - low_x) * per_metre), np.int64((high_y - low_y) * per_metre)
+        columns, rows, column_mask, row_mask = last_column + 1, last_row + 1, np.int64(-1), np.int64(-1)
+        limit = max(LEAST_CELLS, CELLS_PER_AGENT * count[p])
+        if np.float64(columns) * np.float64(rows) > limit:  # whole numbers would overflow
+            columns, rows = np.int64(1), np.int64(1)
+            while columns <= last_column:
+                columns *= 2
+            while rows <= last_row:
+                rows *= 2
+            while np.float64(columns) * np.float64(rows) > limit:
+                if columns >= rows:
+                    columns //= 2
+                else:
+                    rows //= 2
+            column_mask, row_mask = columns - 1, rows - 1
+        origin[p, 0], origin[p, 1] = low_x, low_y
+        shape[p, COLUMNS], shape[p, COLUMN_MASK], shape[p, LAST_COLUMN] = columns, column_mask, last_column
+        shape[p, ROWS], shape[p, ROW_MASK], shape[p, LAST_ROW] = rows, row_mask, last_row
+        shape[p, FIRST_CELL] = first
+        first += columns * rows
+    return first
 
 
 @kernel
@@ -278,8 +345,8 @@ class CellIndex:
         self._slots: dict[str, NDArray] = {}
         self._shown: dict[str, NDArray] = {}  # what of them the last build used
         self._use = -1, False
-        self._box = np.empty((0, 4))
         self._count = np.empty(0, dtype=np.int64)
+        self._make_planes(FEW_PLANES)
         self._table = np.empty(0, dtype=np.uint32)
         self.build(np.empty((0, 2)), np.empty(0, dtype=np.int32))
 
@@ -317,7 +384,7 @@ class CellIndex:
         self._reserve(count)
         per_metre = 1.0 / self.cell_size
         plane_of_row, planes = self._planes(position, layer)
-        origin, shape, table = self._lay_out(planes, per_metre)
+        origin, shape, table = self._laid_out(planes, per_metre)
         slots = self._shown_for(count, heights is not None)
         step = np.float32(heights.step if heights is not None else np.inf)
         ground = slots["z"], slots["slope_x"], slots["slope_y"]
@@ -373,48 +440,35 @@ class CellIndex:
     ) -> tuple[NDArray[np.int32], int]:
         """Number the layers that occur, and find each one's bounding box and number of agents."""
         plane_of_row = self._slots["plane_of_row"][: len(layer)]
-        planes = 1
-        if len(layer):
-            least, greatest, bad = _survey(position, layer)
-            if bad >= 0:
-                raise ValueError(
-                    f"row {bad}: the position ({position[bad, 0]}, {position[bad, 1]}) is not a place "
-                    f"within {FARTHEST_M:g} m of the origin"
-                )
-            planes = int(greatest) - int(least) + 1
-            if planes <= 16:
-                np.subtract(layer, least, out=plane_of_row, casting="unsafe")
-            else:  # layers may be numbered with gaps
-                occurring = np.unique(layer)
-                planes = len(occurring)
-                plane_of_row[:] = np.searchsorted(occurring, layer)
-        if planes > len(self._count):
-            self._box = np.empty((planes, 4))
-            self._count = np.empty(planes, dtype=np.int64)
-        _bound_planes(position, plane_of_row, self._box[:planes], self._count[:planes])
+        if not len(layer):
+            self._count[0] = 0
+            return plane_of_row, 1
+        planes, bad = _survey(position, layer, plane_of_row, self._box, self._count)
+        if bad >= 0:
+            raise ValueError(
+                f"row {bad}: the position ({position[bad, 0]}, {position[bad, 1]}) is not a place "
+                f"within {FARTHEST_M:g} m of the origin"
+            )
+        if planes > len(self._count):  # layers may be numbered with gaps
+            occurring = np.unique(layer)
+            planes = len(occurring)
+            plane_of_row[:] = np.searchsorted(occurring, layer)
+            self._make_planes(planes)
+            _bound_planes(position, plane_of_row, self._box, self._count, planes)
         return plane_of_row, planes
 
-    def _lay_out(
+    def _make_planes(self, planes: int) -> None:
+        """Have room for so many planes."""
+        if planes > len(self._count):
+            self._box, self._count = np.empty((planes, 4)), np.empty(planes, dtype=np.int64)
+            self._origin, self._shape = np.empty((planes, 2)), np.empty((planes, 7), dtype=np.int64)
+
+    def _laid_out(
         self, planes: int, per_metre: float
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint32]]:
-        """Give each plane its table: as large as its bounding box, or folded to what its agents are worth."""
-        origin = np.zeros((planes, 2))
-        shape = np.zeros((planes, 7), dtype=np.int64)
-        first = 0
-        for p in range(planes):
-            agents = int(self._count[p])
-            low_x, low_y, high_x, high_y = self._box[p].tolist() if agents else (0.0, 0.0, 0.0, 0.0)
-            last_column, last_row = int((high_x - low_x) * per_metre), int((high_y - low_y) * per_metre)
-            columns, rows, column_mask, row_mask = last_column + 1, last_row + 1, -1, -1
-            limit = max(LEAST_CELLS, CELLS_PER_AGENT * agents)
-            if columns * rows > limit:
-                columns, rows = 1 << last_column.bit_length(), 1 << last_row.bit_length()
-                while columns * rows > limit:
-                    columns, rows = (columns // 2, rows) if columns >= rows else (columns, rows // 2)
-                column_mask, row_mask = columns - 1, rows - 1
-            origin[p] = low_x, low_y
-            shape[p] = columns, column_mask, last_column, rows, row_mask, last_row, first
-            first += columns * rows
-        if first + 2 > len(self._table):
-            self._table = np.empty(2 * first + 2, dtype=np.uint32)
-        return origin, shape, self._table[: first + 2]
+        """Return origin, shape and the table of all planes, as in `Cells`."""
+        origin, shape = self._origin[:planes], self._shape[:planes]
+        cells = _lay_out(self._box, self._count, per_metre, origin, shape)
+        if cells + 2 > len(self._table):
+            self._table = np.empty(2 * cells + 2, dtype=np.uint32)
+        return origin, shape, self._table[: cells + 2]
