@@ -595,6 +595,8 @@ class SymmetryBreaker:
             touched,
         )
         self._memory, self._next = following, memory
+        if not np.count_nonzero(touched):  # as in most ticks
+            return Touched(0, 0)
         return Touched(int(np.count_nonzero(touched == EXACT)), int(np.count_nonzero(touched == MUTUAL)))
 
     def stand(

@@ -149,6 +149,19 @@ def scan_contacts(start, stop, cells, now, capacity, widest, drift, moved, gap, 
 
 
 @lean_kernel
+def sum_overlaps(count, deepest, total):
+    """Return the sum of `count`, the greatest of `deepest` and the sum of `total`, by slot as `scan_contacts`
+    writes them. Twin: `tests/reference/separate.py`.
+    """
+    overlaps, depth, sum_of_depths = 0, deepest[0], 0
+    for slot in range(count.size):
+        overlaps += count[slot]
+        depth = max(depth, deepest[slot])
+        sum_of_depths += total[slot]
+    return overlaps, depth, sum_of_depths
+
+
+@lean_kernel
 def _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, deepest, total, near):
     """Do what `scan_contacts` says, with a workspace."""
     home_x, home_y, cells_start, cells_plane, per_metre, origin, table = (

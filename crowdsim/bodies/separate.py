@@ -89,8 +89,8 @@ _NOTHING = Overlaps(0, 0.0, 0.0)
 
 def _overlaps(rows: Rows) -> Overlaps:
     """Return the overlaps of the crowd from those of each disc."""
-    count, total = int(np.add.reduce(rows["count"])), int(np.add.reduce(rows["total"]))
-    return Overlaps(count // 2, float(np.maximum.reduce(rows["deepest"])), total / 2.0 / contacts.FINE)
+    count, deepest, total = contacts.sum_overlaps(rows["count"], rows["deepest"], rows["total"])
+    return Overlaps(int(count) // 2, float(deepest), int(total) / 2.0 / contacts.FINE)
 
 
 def _is_better(after: Overlaps, least: Overlaps, most: float) -> bool:
@@ -370,7 +370,7 @@ class Separator:
             )
         rows = self._shown.copy()
         cells = self._index.build(
-            position, layer, cell_size=max(2.2 * float(radius.mean()), 0.1), heights=heights
+            position, layer, cell_size=max(2.2 * float(np.add.reduce(radius)) / n, 0.1), heights=heights
         )
         now = Now(rows["x"], rows["y"], rows["radius"], rows["radius32"], rows["movable"])
         widest = max(team.run(contacts.gather_discs, n, cells, radius, movable, now))

@@ -311,17 +311,19 @@ class GrowingDataset:
         """
         done = 0
         while done < count:
-            fill = self.rest
+            fill = self.rows - self.filled * self.chunk_rows
             step = min(count - done, self.chunk_rows - fill)
-            span = slice(fill, fill + step)
+            end = fill + step
             for part, value in zip(self._parts, values, strict=True):
                 if isinstance(value, np.ndarray):
-                    np.copyto(part[span], value[done : done + step], casting="same_kind")
+                    # whole arrays, as nearly all are, are not cut
+                    rows = value if step == len(value) else value[done : done + step]
+                    np.copyto(part[fill:end], rows, casting="same_kind")
                 else:
-                    part[span] = value
+                    part[fill:end] = value
             done += step
             self.rows += step
-            if self.rest == self.chunk_rows:
+            if end == self.chunk_rows:
                 self._let_full_go()
 
     def _let_full_go(self) -> None:

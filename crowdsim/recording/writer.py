@@ -103,13 +103,18 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         self.partial, self._storage = self._begun(agents)
         self.kept: Kept | None = None  # where the finished file is
         self.failure: RecordingError | None = None  # why nothing more can be written
-        self._now = Commit()  # of everything appended; the next commit, but for the rows of the datasets
+        self._made = Commit()  # of the last commit, but for the rows of the datasets
+        # of everything appended
+        self._last_tick, self._run_digest = self._made.last_tick, self._made.run_digest
         self._committed_at = time.monotonic()
         self._waiting_bytes = 0  # appended since the last commit
         self._tick_bytes = 0  # appended in this tick
         self._largest_tick = 0
         self._is_closed = False  # let go, or thrown away
         self._tick_row = np.zeros(1, dtype=self._storage.datasets["ticks"].dtype)
+        names = (self._tick_row.dtype.names or ())[1:]
+        self._place_of_count = {name: place for place, name in enumerate(names, 1)}
+        self._no_counts = [0] * len(names)
         self._scratch = np.empty(0)
         self._trace_number = {name: number for number, name in enumerate(self.layout.trace_columns)}
         self._traced: dict[int, NDArray[np.uint64]] = {}  # what the trace last saw of each column
@@ -187,7 +192,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         counts = replace(counts_until(recording, last_tick), interventions=max(done, default=0))
         self._is_halfway = True
         copy_rows(recording, self._storage, counts)
-        self._now = Commit(last_tick=counts.last_tick, run_digest=counts.run_digest)
+        self._last_tick, self._run_digest = counts.last_tick, counts.run_digest
         if self.layout.trace:
             index = recording.table("trace/index", 0, counts.trace)
             for column, entry in {int(each["column"]): each for each in index}.items():  # the last of each
@@ -260,7 +265,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         append("trajectory", count, frame, entity, np.asarray(x), np.asarray(y), z)
         for column, array in zip(self.layout.columns, arrays, strict=True):
             append(f"agents/{column.name}", count, self._rounded(column, array))
-        self._now = replace(self._now, last_tick=max(self._now.last_tick, tick))
+        self._last_tick = max(self._last_tick, tick)
         self._is_halfway = False
 
     def tick(
@@ -294,12 +299,15 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             self._keep_trace()
         self._charge(TICK_BYTES)
         self._is_halfway = True
-        digest = self._now.run_digest
+        digest = self._run_digest
+        values: list[int | float] = [tick, *self._no_counts]
+        try:
+            for name, value in counts.items():
+                values[self._place_of_count[name]] = value
+        except KeyError as error:
+            raise ValueError(f"tick {tick}: no count {error} was declared") from None
         row = self._tick_row
-        row[:] = 0
-        row["tick"] = tick
-        for name, value in counts.items():
-            row[name] = value
+        row[0] = tuple(values)  # a field by its name takes longer than all of them at once
         append = self._storage.append
         append("ticks", 1, row)
         if self.layout.systems:
@@ -308,7 +316,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             given = np.asarray(digests, dtype=np.uint64).reshape(1, -1)
             append("digests", 1, given)
             digest = run_digest(given, digest)
-        self._now = replace(self._now, last_tick=max(self._now.last_tick, tick), run_digest=digest)
+        self._last_tick, self._run_digest = max(self._last_tick, tick), digest
         self._is_halfway = False
         self._largest_tick, self._tick_bytes = max(self._largest_tick, self._tick_bytes), 0
         if self._waiting_bytes >= BLOCK_BYTES or time.monotonic() - self._committed_at >= self.flush_seconds:
@@ -378,10 +386,19 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         """Make everything so far safe from a kill."""
         self._refuse_if_over()
         self._is_halfway = True
-        self._now = replace(self._now, number=self._now.number + 1, clock_ns=time.time_ns())
-        self._storage.commit(self._now)
+        self._made = self._next_commit(RunState.RUNNING)
+        self._storage.commit(self._made)
         self._committed_at, self._waiting_bytes = time.monotonic(), 0
         self._is_halfway = False
+
+    def _next_commit(self, state: RunState) -> Commit:
+        return Commit(
+            number=self._made.number + 1,
+            state=int(state),
+            last_tick=self._last_tick,
+            run_digest=self._run_digest,
+            clock_ns=time.time_ns(),
+        )
 
     def close(self, verdict: Mapping[str, Any]) -> Kept:
         """Finish the recording of a run that came to its end.
@@ -444,11 +461,11 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         if not self._is_ended:
             if not self._is_halfway:
                 self.commit()  # what is broken off from here on loses nothing
-            if self.committed.last_tick < self._now.last_tick:  # it was broken off before
+            if self.committed.last_tick < self._last_tick:  # it was broken off before
                 state, reason = RunState.INTERRUPTED, reason or "interrupted while its recording was finished"
             content = {"state": state.name.lower(), "reason": reason, "result": plain(verdict)}
             if not self._is_halfway:  # else the copy says that of what it holds
-                content["run_digest"] = digest_text(self._now.run_digest)
+                content["run_digest"] = digest_text(self._run_digest)
             text = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
             if len(text) > VERDICT_BYTES:
                 text = json.dumps(
@@ -463,9 +480,8 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             else:
                 self._is_halfway = True
                 self._storage.append("verdict", len(text), np.frombuffer(text, dtype=np.uint8))
-                number = self._now.number + 1
-                self._now = replace(self._now, state=int(state), number=number, clock_ns=time.time_ns())
-                self._storage.finish(self._now)
+                self._made = self._next_commit(state)
+                self._storage.finish(self._made)
             self._is_ended = True
         try:
             self.kept = self._named()
@@ -571,7 +587,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         kept = self.abandon("the disk is full")
         self.failure = RecordingError(
             f"{kept.path}: the disk is full ({free / 1e6:,.1f} MB free, {written:,} bytes written), so the "
-            f"run was stopped. The recording is whole until tick {self._now.last_tick} "
+            f"run was stopped. The recording is whole until tick {self._last_tick} "
             f"({self.committed.frames} frames) and marked as interrupted. Make room, "
             "or record fewer frames a second (`record.rate`)."
         )

@@ -21,7 +21,7 @@ from crowdsim.printable import counted, summary_of
 from crowdsim.recording.checkpoint import write_checkpoint
 from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording
-from crowdsim.recording.schema import digest_text
+from crowdsim.recording.schema import EVENT_DTYPE, digest_text
 from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.load import as_scenario
 from crowdsim.scenario.model import Scenario
@@ -54,6 +54,8 @@ from crowdsim.world.events import EventKind
 
 # Between calls of a progress function: what the eye takes as continuous is faster, but a terminal scrolls.
 PROGRESS_SECONDS = 0.2
+# of a tick in which nothing happens; a view of its own would take longer than some systems do
+_NO_EVENTS = np.zeros(0, dtype=EVENT_DTYPE).view(np.recarray)
 
 
 class Simulation(Interventions):
@@ -254,7 +256,7 @@ class Simulation(Interventions):
             self._listeners.call()
         finally:
             self._is_stepping = False
-        return events.view(np.recarray)
+        return events.view(np.recarray) if len(events) else _NO_EVENTS
 
     def _step(self) -> NDArray[Any]:
         began = time.perf_counter()

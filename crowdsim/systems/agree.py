@@ -9,8 +9,9 @@ from crowdsim.systems.base.parties import PartyRows, groups_with_leaders
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.paths.lost_paths import LOST
 from crowdsim.systems.paths.sending import send
-from crowdsim.world.columns import AgentState, PathStatus, has_path
+from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import ChoiceReason, EventKind, chose_value
+from crowdsim.world.states import has_path
 
 
 class Agree(TickSystem):

@@ -17,6 +17,7 @@ from crowdsim.systems.paths.lost_paths import LOST, forget_path, lose_paths
 from crowdsim.world.columns import AgentState, PathStatus, Wait
 from crowdsim.world.events import EventKind
 from crowdsim.world.riding import RideStep
+from crowdsim.world.states import WALKING
 from crowdsim.world.world import Itinerary
 
 
@@ -52,7 +53,7 @@ class Arrive(TickSystem):
         """Test each agent that walks; structure changes (leaving the world) wait for Retire."""
         self._places.move_up(tick)
         world, agents = self.world, self.world.agents
-        wants = (agents.activity == AgentState.WALKING) & (agents.goal >= 0)
+        wants = (agents.activity == WALKING) & (agents.goal >= 0)
         if world.riding is not None:  # a gate is no goal
             wants &= agents.ride_step == RideStep.NONE
         piece = np.empty(len(agents), dtype=np.int32)
@@ -68,7 +69,7 @@ class Arrive(TickSystem):
             agents.position,
             piece,
         )
-        there = np.flatnonzero(piece >= 0)
+        there = (piece >= 0).nonzero()[0]
         tick.counts["arrivals"] = 0.0
         if self._turnstiles.has_any:
             there = self._admitted(tick.number, there, world.goals.piece_source[piece[there]])

@@ -1,5 +1,7 @@
 """Avoid: avoidance models turn preferred velocities into safe ones, each for the agents of its groups."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import Any
@@ -17,11 +19,36 @@ from crowdsim.avoidance.model import (
     copy_choice,
     empty_choice,
 )
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.saved import Arrays, Saved
 from crowdsim.setup.build import avoidance_models, model_of_group
 from crowdsim.setup.identity import Selection, selected
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan
-from crowdsim.world.columns import AgentState, Diagnosis, Led
+from crowdsim.world.columns import Diagnosis
+from crowdsim.world.states import HELD, OBSTACLE, RIDING, WALKING
+
+# numpy compares numbers of the column's own type soonest
+_RELAXED, _INFEASIBLE = np.uint8(Diagnosis.RELAXED), np.uint8(Diagnosis.INFEASIBLE)
+NONE_DRIVES: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+
+
+@lean_kernel
+def find_active(activity, is_driven, is_yielding, drives, out):
+    """Write how each is seen by models, (n,) uint8 as in `CrowdView.active`; return how many obstacles there
+    are.
+
+    All but `drives`, (n,) or (0,) bool, the vehicles, are columns of agents. Twin: `tests/reference/rows.py`.
+    """
+    obstacles = 0
+    for row in range(out.size):
+        rides = activity[row] == RIDING
+        if activity[row] == OBSTACLE or (rides and drives.size > 0 and drives[row]):
+            out[row] = KEEPS_ITS_VELOCITY
+            obstacles += 1
+        else:
+            goes = activity[row] == WALKING or is_driven[row] != 0 or is_yielding[row] != 0
+            out[row] = goes and not rides and is_driven[row] != HELD
+    return obstacles
 
 
 class Avoid(TickSystem):
@@ -72,14 +99,10 @@ class Avoid(TickSystem):
         """Show the models the crowd, and take what each chose for its own agents."""
         world, agents = self.world, self.world.agents
         assert tick.cells is not None, "Index runs before Avoid"
-        active = (
-            (agents.activity == AgentState.WALKING) | (agents.is_driven != 0) | (agents.is_yielding != 0)
-        ).view(np.uint8)
-        active[(agents.is_driven == Led.HELD) | (agents.activity == AgentState.RIDING)] = 0
-        is_obstacle = agents.activity == AgentState.OBSTACLE
-        if world.vehicle_groups is not None:  # they decide by themselves, before all others
-            is_obstacle |= world.drives() & (agents.activity == AgentState.RIDING)
-        active[is_obstacle] = KEEPS_ITS_VELOCITY
+        active = np.empty(len(agents), dtype=np.uint8)
+        # vehicles decide by themselves, before all others
+        drives = NONE_DRIVES if world.vehicle_groups is None else world.drives()
+        obstacles = find_active(agents.activity, agents.is_driven, agents.is_yielding, drives, active)
         # On slopes in the preferred direction; Integrate keeps the limit in the direction that is chosen.
         fastest = (
             agents.maximum_speed
@@ -100,16 +123,19 @@ class Avoid(TickSystem):
             self._ask(self.models[0], view, tick, choice)
         else:
             whose = np.full(len(agents), -1, dtype=np.int64)  # obstacles have no model
-            whose[~is_obstacle] = self._model_of_group[agents.group[~is_obstacle]]
+            chooses = active != KEEPS_ITS_VELOCITY
+            whose[chooses] = self._model_of_group[agents.group[chooses]]
             for number, model in enumerate(self.models):
                 own = whose == number
                 part = empty_choice(len(agents))
                 self._ask(model, view._replace(asked=own.view(np.uint8)), tick, part)
                 copy_choice(part, choice, own)
-        agents.chosen_velocity[is_obstacle] = agents.velocity[is_obstacle]
-        agents.diagnosis[is_obstacle] = Diagnosis.NONE
-        tick.counts["relaxed"] = self.count_of(agents.diagnosis == Diagnosis.RELAXED)
-        tick.counts["infeasible"] = self.count_of(agents.diagnosis == Diagnosis.INFEASIBLE)
+        if obstacles:
+            rows = np.flatnonzero(active == KEEPS_ITS_VELOCITY)
+            agents.chosen_velocity[rows] = agents.velocity[rows]
+            agents.diagnosis[rows] = Diagnosis.NONE
+        tick.counts["relaxed"] = self.count_of(agents.diagnosis == _RELAXED)
+        tick.counts["infeasible"] = self.count_of(agents.diagnosis == _INFEASIBLE)
 
     def _ask(self, model: AvoidanceModel, view: CrowdView, tick: Tick, out: Choice) -> None:
         try:

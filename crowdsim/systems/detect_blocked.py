@@ -10,7 +10,8 @@ from crowdsim.bodies.nudge import BlockedParameters, NudgeParameters, count_bloc
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.front_doors import renamed_in
 from crowdsim.old_names import SYSTEMS
-from crowdsim.systems.base.system import Setup, Tick, TickSystem, on_their_way, standing
+from crowdsim.systems.base.system import Setup, Tick, TickSystem
+from crowdsim.world.states import on_their_way, standing
 
 if not TYPE_CHECKING:
     __getattr__ = renamed_in(__name__, SYSTEMS)

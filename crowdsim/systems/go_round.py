@@ -16,10 +16,11 @@ from crowdsim.navigation.local_grid.detours import (
 )
 from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_PATH, NOT_ASKED
 from crowdsim.scenario.model import Scenario
-from crowdsim.systems.base.system import Setup, Tick, TickSystem, standing, ticks_of
+from crowdsim.systems.base.system import Setup, Tick, TickSystem, ticks_of
 from crowdsim.systems.paths.lost_paths import wish_to_replan
 from crowdsim.systems.paths.shut_portals import forget_old, forget_open, remember_shut
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_path
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
+from crowdsim.world.states import has_path, standing
 
 _CELL_M = 2.0  # Of the index of stationary agents; results do not depend on it.
 # Of the grid for paths that lead round stationary agents, where the scenario has no local grid: as large as

@@ -1,5 +1,7 @@
 """Nudge: agents that stand in the way of others step aside."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
@@ -12,17 +14,29 @@ from crowdsim.bodies.nudge import (
     find_touching,
     rows_of_entities,
 )
-from crowdsim.systems.base.system import (
-    Setup,
-    Tick,
-    TickSystem,
-    on_their_way,
-    shares_in_plan,
-    standing,
-    ticks_of,
-)
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan, ticks_of
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
+from crowdsim.world.states import STANDING, WAITING, on_their_way
+
+
+@lean_kernel
+def find_movable_standing(activity, is_yielding, is_driven, is_immovable, out):
+    """Write which agents stand and can be asked aside, (n,) bool; return how many.
+
+    All others are columns of agents. Twin: `tests/reference/rows.py`.
+    """
+    count = 0
+    for row in range(out.size):
+        out[row] = (
+            (activity[row] == STANDING or activity[row] == WAITING)
+            and is_yielding[row] == 0
+            and is_driven[row] == 0
+            and is_immovable[row] == 0
+        )
+        count += out[row]
+    return count
 
 
 class Nudge(TickSystem):
@@ -69,27 +83,31 @@ class Nudge(TickSystem):
         """End the steps that are done, begin new ones, lead all."""
         agents = self.world.agents
         tick.counts.update(dict.fromkeys(self.counts, 0.0))
-        self._does = self.parameters.nudging or bool(np.any(agents.is_yielding))
+        self._does = self.parameters.nudging or bool(np.count_nonzero(agents.is_yielding))
         if not self._does or not len(agents):
             return
         self._end(tick)
-        stands = standing(agents) & (agents.is_immovable == 0) & (agents.is_driven == 0)
-        if self.parameters.nudging and np.any(stands):
-            self._ask(tick, stands)
+        if self.parameters.nudging:
+            stands = np.empty(len(agents), dtype=np.bool_)
+            if find_movable_standing(
+                agents.activity, agents.is_yielding, agents.is_driven, agents.is_immovable, stands
+            ):
+                self._ask(tick, stands)
         self._lead(tick)
 
     def _end(self, tick: Tick) -> None:
         """End the steps of agents that are there, that have tried for long enough, or that walk by now."""
         agents = self.world.agents
-        rest = agents.yield_target - agents.position
+        rows = agents.is_yielding.nonzero()[0]
+        if not len(rows):
+            return
+        rest = agents.yield_target[rows] - agents.position[rows]
         is_there = np.hypot(rest[:, 0], rest[:, 1]) <= self.parameters.nudge_reached
-        may = (
-            (agents.is_yielding != Stepping.NOWHERE)
-            & (agents.activity != AgentState.WALKING)
-            & (agents.is_driven == 0)
+        may = (agents.activity[rows] != AgentState.WALKING) & (agents.is_driven[rows] == 0)
+        last = agents.yield_tick[rows] + np.where(
+            agents.is_yielding[rows] == Stepping.ASIDE, self.patience, 0
         )
-        last = agents.yield_tick + np.where(agents.is_yielding == Stepping.ASIDE, self.patience, 0)
-        agents.is_yielding[~(may & ~is_there & (tick.number < last))] = Stepping.NOWHERE
+        agents.is_yielding[rows[~(may & ~is_there & (tick.number < last))]] = Stepping.NOWHERE
 
     def _ask(self, tick: Tick, stands: NDArray[np.bool_]) -> None:
         """Ask agents aside that a walker touches, else those that have blocked one for long enough:
@@ -98,7 +116,7 @@ class Nudge(TickSystem):
         agents = self.world.agents
         walker, touches = self._touching(tick, stands)
         self._blocked(stands, walker)
-        asked = np.flatnonzero(walker >= 0)
+        asked = (walker >= 0).nonzero()[0]
         if not len(asked):
             return
         by = walker[asked]
@@ -150,7 +168,7 @@ class Nudge(TickSystem):
             on_their_way(agents).view(np.uint8),
             stands.view(np.uint8),
             float(self.parameters.nudge_contact),
-            float(agents.radius.max()),
+            float(np.maximum.reduce(agents.radius)),
             walker,
         )
         return walker, walker >= 0
@@ -160,7 +178,9 @@ class Nudge(TickSystem):
         where no walker touches them.
         """
         agents = self.world.agents
-        blocked = np.flatnonzero(agents.blocked_ticks >= self.blocked_ticks)
+        blocked = (agents.blocked_ticks >= self.blocked_ticks).nonzero()[0]
+        if not len(blocked):
+            return
         by = rows_of_entities(agents.entity, agents.blocker[blocked])
         counts = (by >= 0) & stands[by]
         counts &= walker[by] < 0
@@ -188,7 +208,7 @@ class Nudge(TickSystem):
         straight to the place, and no farther.
         """
         agents = self.world.agents
-        rows = np.flatnonzero(agents.is_yielding)
+        rows = agents.is_yielding.nonzero()[0]
         tick.counts["yielding"] = float(len(rows))
         if not len(rows):
             return

@@ -11,10 +11,11 @@ from crowdsim.bodies.replan import ReplanParameters, find_near_lines
 from crowdsim.geometry.cells import CellIndex, Cells, Heights
 from crowdsim.navigation.grid.parameters import PathParameters
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.systems.base.system import Setup, Tick, TickSystem, standing, ticks_of
+from crowdsim.systems.base.system import Setup, Tick, TickSystem, ticks_of
 from crowdsim.systems.paths.lost_paths import ask_anew, forget_path, wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
+from crowdsim.world.states import standing
 
 _COUNTED = {
     ReplanCause.AGENTS_AHEAD: "replans_agents_ahead",

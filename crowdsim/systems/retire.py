@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from crowdsim.systems.base.system import Tick, TickSystem
-from crowdsim.world.columns import AgentState
+from crowdsim.world.states import ARRIVED
 
 
 class Retire(TickSystem):
@@ -17,7 +15,7 @@ class Retire(TickSystem):
 
     def process(self, tick: Tick) -> None:
         """Take them out of the columns, the corridor store and esper."""
-        leaving = self.world.agents.activity == AgentState.ARRIVED
+        leaving = self.world.agents.activity == ARRIVED
         tick.counts["retired"] = self.count_of(leaving)
-        if np.any(leaving):
+        if tick.counts["retired"]:
             self.world.retire(leaving)

@@ -2,6 +2,8 @@
 how deep they overlap in the end.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
@@ -9,8 +11,10 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.contacts import DRIVEN
 from crowdsim.bodies.separate import SeparationParameters, Separator
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
-from crowdsim.world.columns import AgentColumns, AgentState
+from crowdsim.world.columns import AgentColumns
+from crowdsim.world.states import OBSTACLE
 
 
 class Separate(TickSystem):
@@ -62,16 +66,17 @@ class Separate(TickSystem):
             clear,
             open_edges,
         )
-        is_obstacle = agents.activity >= AgentState.OBSTACLE  # and those that ride
-        free[is_obstacle] = tentative[is_obstacle]  # walls are none to it
+        movable, others = _movable(agents)
+        if others:
+            walls_are_none = agents.activity >= OBSTACLE  # and those that ride
+            free[walls_are_none] = tentative[walls_are_none]
         part, heights = self.world.ground_of(free)
         parted = self._separator.separate(
-            agents.position, free, agents.radius, _movable(agents), part, polygon, clear, walls, tick.length,
+            agents.position, free, agents.radius, movable, part, polygon, clear, walls, tick.length,
             tick.team, pushed, heights, open_edges,
         )  # fmt: skip
         # An agent that no other pushed goes where it wanted: what walls take of its step is for Walk to say.
-        is_pushed = (pushed[:, 0] != free[:, 0]) | (pushed[:, 1] != free[:, 1])
-        tentative[is_pushed] = pushed[is_pushed]
+        take_pushes(free, pushed, tentative)
         tick.counts["overlaps_before"] = parted.before.count
 
 
@@ -95,13 +100,38 @@ class Measure(TickSystem):
         """Count the pairs that overlap, and find the deepest."""
         agents = self.world.agents
         part, heights = self.world.ground_of(agents.position)
-        found = self._separator.measure(
-            agents.position, agents.radius, _movable(agents), part, tick.team, heights
-        )
+        movable, _ = _movable(agents)
+        found = self._separator.measure(agents.position, agents.radius, movable, part, tick.team, heights)
         tick.counts["overlaps"] = found.count
         tick.counts["deepest_overlap_m"] = found.deepest if found.count else 0.0
 
 
-def _movable(agents: AgentColumns) -> NDArray[np.uint8]:
-    """Return (n,) uint8: how pushes treat each, as `Separator.separate` takes it."""
-    return np.where(agents.activity == AgentState.OBSTACLE, DRIVEN, 1 - agents.is_immovable)
+def _movable(agents: AgentColumns) -> tuple[NDArray[np.uint8], int]:
+    """Return (n,) uint8: how pushes treat each, as `Separator.separate` takes it; and how many are discs of
+    obstacles, or ride.
+    """
+    movable = np.empty(len(agents), dtype=np.uint8)
+    return movable, find_movable(agents.activity, agents.is_immovable, movable)
+
+
+@lean_kernel
+def find_movable(activity, is_immovable, out):
+    """Write FIXED, MOVABLE or DRIVEN for each, (n,) uint8; return how many are discs of obstacles, or ride.
+
+    Both others are columns of agents. Twin: `tests/reference/rows.py`.
+    """
+    others = 0
+    for row in range(out.size):
+        out[row] = DRIVEN if activity[row] == OBSTACLE else np.uint8(1) - is_immovable[row]
+        others += activity[row] >= OBSTACLE
+    return others
+
+
+@lean_kernel
+def take_pushes(before, after, out):
+    """Write where pushes have put agents, (n, 2) float64, m, for those that they have moved.
+    Twin: `tests/reference/rows.py`.
+    """
+    for row in range(out.shape[0]):
+        if after[row, 0] != before[row, 0] or after[row, 1] != before[row, 1]:
+            out[row, 0], out[row, 1] = after[row, 0], after[row, 1]

@@ -1,5 +1,7 @@
 """Spread: a crowd in front of a region takes the width of its rim."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
@@ -7,13 +9,34 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.places import PlaceParameters
 from crowdsim.bodies.spread import HEADS_THERE, SpreadParameters, crowds_of, find_crowds, lead_aside
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.corridor.corner_cache import STRAIGHT_TO_GOAL
 from crowdsim.navigation.goals.fronts import Fronts, find_fronts
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan
-from crowdsim.world.columns import AgentState, has_path
+from crowdsim.world.states import FOUND, FOUND_THROUGH_AGENTS, WALKING
 
 _NO_END = 1 << 30  # In place of the length of a list at whose end agents leave.
 HEEDS_NONE = "none"  # The avoidance model with agents that walk through each other.
+
+
+@lean_kernel
+def find_straight(corner_vertex, activity, is_driven, path_status, group, heeds, out):
+    """Write which agents walk straight to their goal and heed others, (n,) bool; return how many.
+
+    All but `heeds`, (groups,) bool, are columns of agents. Twin: `tests/reference/rows.py`.
+    """
+    count = 0
+    for row in range(out.size):
+        out[row] = (
+            corner_vertex[row] == STRAIGHT_TO_GOAL
+            and activity[row] == WALKING
+            and is_driven[row] == 0
+            and (path_status[row] == FOUND or path_status[row] == FOUND_THROUGH_AGENTS)
+            and group[row] >= 0
+            and heeds[group[row]]
+        )
+        count += out[row]
+    return count
 
 
 class Spread(TickSystem):
@@ -52,16 +75,15 @@ class Spread(TickSystem):
         world, agents, own = self.world, self.world.agents, self.parameters
         if self.is_idle:
             return
-        straight = (
-            (agents.corner_vertex == STRAIGHT_TO_GOAL)
-            & (agents.activity == AgentState.WALKING)
-            & (agents.is_driven == 0)
-            & has_path(agents.path_status)
-        )
-        straight &= world.of_groups(self.heeds)
-        if self.moves_in and np.count_nonzero(straight) >= 2:
+        straight = np.empty(len(agents), dtype=np.bool_)
+        count = find_straight(
+            agents.corner_vertex, agents.activity, agents.is_driven, agents.path_status, agents.group,
+            self.heeds, straight,
+        )  # fmt: skip
+        if self.moves_in and count >= 2:
             straight[straight] = ~self._stays(np.flatnonzero(straight))
-        if np.count_nonzero(straight) < 2:
+            count = np.count_nonzero(straight)
+        if count < 2:
             return
         fronts, rows = self._fronts_now(), len(agents)
         if not len(fronts.end):

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.avoidance.symmetry import UNTOUCHED, SymmetryBreaker
+from crowdsim.avoidance.symmetry import SymmetryBreaker
 from crowdsim.avoidance.symmetry_switch import SymmetrySwitch
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.base.system import Setup, System, Tick
-from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
+from crowdsim.world.states import WALKING
 from crowdsim.world.world import World
 
 _NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
@@ -67,7 +67,7 @@ class BreakSymmetry(System):
         tick.counts.update(dict.fromkeys(self.counts, 0.0))
         if not self.enabled:
             return
-        active = (agents.activity == AgentState.WALKING).view(np.uint8)
+        active = (agents.activity == WALKING).view(np.uint8)
         wanted = agents.preferred_velocity.copy()
         touched = np.empty(len(agents), dtype=np.uint8)
         turned = self._breaker.adjust(
@@ -78,7 +78,7 @@ class BreakSymmetry(System):
             float(turned.exact),
             float(turned.mutual),
         )
-        self._last = self._note(tick, EventKind.SYMMETRY_BROKEN, touched != UNTOUCHED, self._last)
+        self._last = self._note(tick, EventKind.SYMMETRY_BROKEN, touched, self._last)
         holds = self._breaker.stand(
             agents.entity,
             agents.velocity.copy(),
@@ -93,11 +93,11 @@ class BreakSymmetry(System):
         self._held = self._note(tick, EventKind.GROUND_HELD, holds, self._held)
 
     def _note(
-        self, tick: Tick, kind: EventKind, are_touched: NDArray[np.bool_], last: NDArray[np.int64]
+        self, tick: Tick, kind: EventKind, are_touched: NDArray[Any], last: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Note an event for agents that are touched and were not in the last tick; return those that are."""
         agents = self.world.agents
-        rows = np.flatnonzero(are_touched)
+        rows = are_touched.nonzero()[0]
         if not len(rows):
             return _NONE
         begins = rows[~np.isin(agents.entity[rows], last)]

@@ -1,13 +1,32 @@
 """Turn: each agent looks where it goes, and stands or walks."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
 
 from crowdsim.bodies.turn import HALF_TURN_RAD, TurnParameters, turn_headings
 from crowdsim.geometry.directions import direction_at
-from crowdsim.systems.base.system import Setup, Tick, TickSystem, on_their_way
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.world.columns import Gait
+from crowdsim.world.states import HELD, WALKING
+
+WALK, STAND = np.uint8(Gait.WALK), np.uint8(Gait.STAND)
+
+
+@lean_kernel
+def find_gaits(activity, is_yielding, is_driven, preferred_velocity, out):
+    """Write WALK for agents that want to get on by themselves, or as a program leads them, else STAND, (n,)
+    uint8.
+
+    All others are columns of agents. Twin: `tests/reference/rows.py`.
+    """
+    for row in range(out.size):
+        wants = preferred_velocity[row, 0] != 0.0 or preferred_velocity[row, 1] != 0.0
+        goes = activity[row] == WALKING or is_yielding[row] != 0 or is_driven[row] != 0
+        out[row] = WALK if wants and goes and is_driven[row] != HELD else STAND
 
 
 class Turn(TickSystem):
@@ -35,11 +54,8 @@ class Turn(TickSystem):
     def process(self, tick: Tick) -> None:
         """An agent with a preferred velocity walks, also where others block it; one that walks turns."""
         agents = self.world.agents
-        wants = (agents.preferred_velocity[:, 0] != 0.0) | (agents.preferred_velocity[:, 1] != 0.0)
-        agents.gait[:] = np.where(
-            wants & (on_their_way(agents) | (agents.is_driven == 1)),
-            np.uint8(Gait.WALK),
-            np.uint8(Gait.STAND),
+        find_gaits(
+            agents.activity, agents.is_yielding, agents.is_driven, agents.preferred_velocity, agents.gait
         )
         turn_x, turn_y = direction_at(min(HALF_TURN_RAD, float(self.parameters.rotation_speed) * tick.length))
         heading = np.empty((len(agents), 2))

@@ -1,21 +1,90 @@
 """Walk: each agent is moved on the mesh, edge by edge, and keeps clear of walls."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.corridor.corridors import Corridors
 from crowdsim.navigation.corridor.walk import Walked, walk_many
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.systems.base.system import Tick, TickSystem
 from crowdsim.systems.paths.lost_paths import ask_anew
-from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.events import EventKind
+from crowdsim.world.states import FOUND, FOUND_THROUGH_AGENTS, OBSTACLE, PENDING
+from crowdsim.world.world import NO_ROWS
 
 # Portals that pushes may add to a corridor before the agent asks for a new path: a few steps are walked back,
 # a longer detour is not.
 MOST_STRAYS = 6
+
+
+@lean_kernel
+def note_steps(
+    start,
+    stop,
+    old,
+    position,
+    chosen_velocity,
+    has_ground,
+    tick_length,
+    path_status,
+    ahead,
+    walked_velocity,
+    velocity,
+    strays,
+    corridor_length,
+    is_lost,
+):
+    """Note how agents have moved, and which have lost their corridors.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of rows.
+    old, position : (n, 2) float64, m
+        Before and after the step.
+    chosen_velocity, path_status : (n, ...)
+        Columns of agents.
+    has_ground : (n,) bool
+    tick_length : float, s
+    ahead : (n,) int32
+        Portals that are ahead now; below 0 where there is no room for them.
+    walked_velocity, velocity : (n, 2) float64, m/s
+        Receive what they moved by, and what they did by themselves: what a push added is not kept.
+    strays, corridor_length : (n,) int32
+        In and out.
+    is_lost : (n,) bool
+        Receives which agents cannot go on. One that waits for its path has no corridor but a trail back;
+        without room for that, it asks again from where it is.
+
+    Returns
+    -------
+    int
+        How many these are.
+
+    Notes
+    -----
+    Twin: `tests/reference/rows.py`.
+    """
+    lost = 0
+    for row in range(start, stop):
+        for axis in range(2):
+            walked_velocity[row, axis] = (position[row, axis] - old[row, axis]) / tick_length
+            velocity[row, axis] = chosen_velocity[row, axis] if has_ground[row] else 0.0
+        follows = path_status[row] == FOUND or path_status[row] == FOUND_THROUGH_AGENTS
+        if follows and ahead[row] > corridor_length[row]:
+            strays[row] += ahead[row] - corridor_length[row]
+        is_lost[row] = (follows or path_status[row] == PENDING) and (
+            ahead[row] < 0 or strays[row] > MOST_STRAYS
+        )
+        if is_lost[row]:
+            lost += 1
+        corridor_length[row] = max(ahead[row], np.int32(0))
+    return lost
 
 
 class Walk(TickSystem):
@@ -82,35 +151,41 @@ class Walk(TickSystem):
         tick.team.run(
             walk_many, rows, world.mesh, corridors, agents.corridor_capacity, target, known_clear, walked
         )
-        obstacles = np.flatnonzero(agents.activity >= AgentState.OBSTACLE)  # and those that ride
+        obstacles = (agents.activity >= OBSTACLE).nonzero()[0]  # and those that ride
         touched[obstacles] = 0
         if len(obstacles):
             self._carry(obstacles, new_polygon, has_ground)
         np.copyto(agents.surface, world.handles_of(new_polygon), where=has_ground)
         np.copyto(agents.layer, world.mesh.polygon_layer[new_polygon], where=has_ground)
-        agents.walked_velocity[:] = (agents.position - old) / tick.length
-        # A velocity is what the agent does by itself: what a push added is not kept, what a wall took is.
-        agents.velocity[:] = agents.chosen_velocity
-        if lacks_ground:
-            agents.velocity[~has_ground] = 0.0
-        at_wall = np.flatnonzero(touched == 1)
+        is_lost = np.empty(rows, dtype=np.bool_)
+        any_lost = sum(
+            tick.team.run(
+                note_steps,
+                rows,
+                old,
+                agents.position,
+                agents.chosen_velocity,
+                has_ground,
+                tick.length,
+                agents.path_status,
+                ahead,
+                agents.walked_velocity,
+                agents.velocity,
+                agents.strays,
+                agents.corridor_length,
+                is_lost,
+            )
+        )
+        at_wall = (touched == 1).nonzero()[0]
         if len(at_wall):
             moved = agents.walked_velocity[at_wall]
             slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(
                 agents.velocity[at_wall, 0], agents.velocity[at_wall, 1]
             )
             agents.velocity[at_wall[slower]] = moved[slower]
-        follows = has_path(agents.path_status)
-        agents.strays[:] += np.maximum(ahead - agents.corridor_length, 0) * follows
-        # An agent that waits for its path has no corridor but a trail back; without room for that, it asks
-        # again from where it is.
-        lost = np.flatnonzero(
-            (follows | (agents.path_status == PathStatus.PENDING))
-            & ((ahead < 0) | (agents.strays > MOST_STRAYS))
-        )
-        agents.corridor_length[:] = np.maximum(ahead, 0)
-        if len(lost):
-            lost = lost[world.on_corridors()[lost]]
+        lost = NO_ROWS
+        if any_lost:
+            lost = np.flatnonzero(is_lost & world.on_corridors())
             ask_anew(agents, lost)
             world.events.note(
                 tick.number,

@@ -30,16 +30,6 @@ class AgentState(Code):
     RIDING = 5  # is in or on a connection: no others meet it
 
 
-# numpy compares its own numbers soonest
-_FOUND, _FOUND_THROUGH_AGENTS = np.uint8(PathStatus.FOUND), np.uint8(PathStatus.FOUND_THROUGH_AGENTS)
-
-
-def has_path(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return which agents, (n,), have a path to their goal, round stationary agents or through them."""
-    found: NDArray[np.bool_] = (status == _FOUND) | (status == _FOUND_THROUGH_AGENTS)
-    return found
-
-
 class Led(Code):
     """Whether a program leads an agent, in the place of its path."""
 

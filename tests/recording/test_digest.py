@@ -208,3 +208,21 @@ def test_digests_are_the_same_without_the_compiler_and_on_other_processors(envir
         run_digest(block_digests(array, 64).reshape(1, -1)),
     )
     assert done.stdout.split() == [str(value) for value in expected]
+
+
+@pytest.mark.parametrize("shift", range(9))
+def test_columns_have_the_digests_of_each_alone(shift):
+    """Slices of small numbers begin between words, some are read-only, some are empty."""
+    rng = np.random.default_rng(shift)
+    small = rng.integers(0, 255, 200).astype(np.uint8)
+    columns = {
+        "small": small[shift : 100 + shift],
+        "places": rng.normal(size=(33, 2)),
+        "whole": rng.integers(0, 9, 31 + shift).astype(np.int32),
+        "none": np.empty(0),
+        "fixed": np.arange(10.0),
+        "every other": rng.normal(size=40)[::2],
+    }
+    columns["fixed"].flags.writeable = False
+    assert column_digests(columns).tolist() == [int(digest(array)) for array in columns.values()]
+    assert column_digests({}).shape == (0,)

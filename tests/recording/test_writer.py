@@ -252,7 +252,7 @@ def test_a_frame_that_does_not_fit_is_refused(tmp_path, change, message):
 
 def test_undeclared_counts_and_foreign_tables_are_refused(tmp_path):
     writer = new_writer(tmp_path / "run.h5")
-    with pytest.raises(ValueError, match="no field"):
+    with pytest.raises(ValueError, match="no count 'nobody_declared_this' was declared"):
         writer.tick(0, {"nobody_declared_this": 1}, [0] * 4, np.zeros(2, dtype=np.uint64))
     with pytest.raises(ValueError, match="events"):
         writer.events(np.zeros(3))

@@ -14,8 +14,9 @@ from crowdsim.navigation.corridor.measure import measure_corridors, measure_path
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.world.columns import AgentState, has_path
+from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
+from crowdsim.world.states import has_path
 from tests.crowds import SCENARIOS, room, simulation
 
 BEYOND = {"box": [11, 0, 12, 6]}

@@ -16,8 +16,9 @@ from crowdsim.systems.ground.tile_changes import (
     ground_steps,
 )
 from crowdsim.systems.paths.lost_paths import ask_anew
-from crowdsim.world.columns import AgentState, PathStatus, has_path
+from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
+from crowdsim.world.states import has_path
 from tests.crowds import BUSY, digests, simulation
 from tests.navigation.worlds import located
 

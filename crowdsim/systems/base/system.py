@@ -20,7 +20,7 @@ from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.build import Built
 from crowdsim.systems.base.slices import Budget
-from crowdsim.world.columns import AgentColumns, AgentState, Column, Led
+from crowdsim.world.columns import AgentColumns, Column
 from crowdsim.world.entities import Processor
 from crowdsim.world.world import World
 
@@ -219,21 +219,6 @@ def shares_in_plan(world: World, tick: Tick, velocity: NDArray[np.float64]) -> N
     if not world.is_even:
         tick.team.run(plan_shares, len(velocity), world.mesh, world.polygons(), velocity, share)
     return share
-
-
-def standing(agents: AgentColumns) -> NDArray[np.bool_]:
-    """Return (n,) bool: agents that stand, for want of a goal or a path, until their start, or while a
-    program holds them; those that step aside do not.
-    """
-    stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
-    stands = stays & (agents.is_yielding == 0) & (agents.is_driven == 0)
-    return stands | (agents.is_driven == Led.HELD)
-
-
-def on_their_way(agents: AgentColumns) -> NDArray[np.bool_]:
-    """Return (n,) bool: agents that walk, or step aside."""
-    walks = (agents.activity == AgentState.WALKING) | (agents.is_yielding != 0)
-    return walks & (agents.is_driven != Led.HELD)
 
 
 def ticks_of(seconds: float, tick_length: float) -> int:

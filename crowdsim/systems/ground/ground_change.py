@@ -26,8 +26,9 @@ from crowdsim.systems.paths.lost_paths import (
     lose_shut_paths,
     wish_to_replan,
 )
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_path
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
+from crowdsim.world.states import has_path
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 
 # Beyond the far side of what appears. An agent without a free place so near stays, and contacts push as far

@@ -21,8 +21,9 @@ from crowdsim.navigation.tiles.renumber import Renumbered, pieces_that_stay, pla
 from crowdsim.navigation.tiles.tiled_mesh import NewTiles, TiledMesh
 from crowdsim.systems.ground.ground_change import nearest_free, put_out
 from crowdsim.systems.paths.lost_paths import ask_anew, lose_paths, lose_shut_paths
-from crowdsim.world.columns import AgentState, PathStatus, has_path
+from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
+from crowdsim.world.states import has_path
 from crowdsim.world.world import World
 
 HOPELESS = (

@@ -29,7 +29,7 @@ from crowdsim.navigation.visibility.sight import NOWHERE
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
 from crowdsim.systems.base.system import Tick
 from crowdsim.systems.paths.guesses import Guesses
-from crowdsim.world.columns import has_path
+from crowdsim.world.states import has_path
 from crowdsim.world.world import World
 
 LEAST_VISITED = 8  # Corners that there is room for at first; twice as many when an agent has come to so many.

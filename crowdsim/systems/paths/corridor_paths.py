@@ -1,5 +1,7 @@
 """Paths as corridors: portals of the mesh in their store, in which agents steer to the next corner."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import Any
@@ -7,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, CornerCache
 from crowdsim.navigation.corridor.corridors import Corridors
@@ -24,17 +27,97 @@ from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built
 from crowdsim.systems.base.slices import Budget
-from crowdsim.systems.base.system import GroundChange, Tick, shares_in_plan, standing
+from crowdsim.systems.base.system import GroundChange, Tick, shares_in_plan
 from crowdsim.systems.paths.corner_guesses import CornerGuesses
 from crowdsim.systems.paths.lost_paths import ask_anew, ask_on_new_ground, drop_corridors, take_path
 from crowdsim.systems.paths.paths import Paths, require_open
 from crowdsim.systems.paths.straighten import led_round_free_vertices, make_room, straighten
 from crowdsim.world.checks import is_inside
-from crowdsim.world.columns import AgentState, PathStatus, has_path
+from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.states import FOUND, FOUND_THROUGH_AGENTS, PENDING, WALKING, has_path, standing
 
 # Portals that a trail has room for before its block is exchanged for a larger one; no agent goes through so
 # many in a tick.
 TRAIL_SLACK = 8
+
+
+NOWHERE_BARRED: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+
+
+@lean_kernel
+def sort_followers(
+    start,
+    stop,
+    mine,
+    activity,
+    is_driven,
+    path_status,
+    goal_piece,
+    polygon,
+    barred,
+    keeps_previous,
+    may_guess,
+    position,
+    follows,
+    guesses,
+    preferred_velocity,
+    next_corner,
+):
+    """Find which agents follow a corridor and which guess, and let the others stand that nobody leads.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of rows.
+    mine : (n,) bool
+        Those that are looked at.
+    activity, is_driven, path_status, goal_piece, position : (n, ...)
+        Columns of agents.
+    polygon : (n,) int64
+        Under each.
+    barred : (polygons,) bool
+        Where none guesses; without entries that is nowhere.
+    keeps_previous : bool
+        One that waits for a path follows the one that it had, if any.
+    may_guess : bool
+        Else one that waits stands.
+    follows, guesses : (n,) bool
+        Receive which do.
+    preferred_velocity, next_corner : (n, 2) float64, m/s and m
+        Receive 0 and the agent's place for those that stand.
+
+    Returns
+    -------
+    int
+        How many guess.
+
+    Notes
+    -----
+    Twin: `tests/reference/rows.py`.
+    """
+    guessing = 0
+    for row in range(start, stop):
+        follows[row], guesses[row] = False, False
+        if not mine[row] or is_driven[row] != 0:
+            continue
+        if activity[row] == WALKING:
+            waits, has_one = path_status[row] == PENDING, goal_piece[row] >= 0
+            follows[row] = (
+                path_status[row] == FOUND
+                or path_status[row] == FOUND_THROUGH_AGENTS
+                or (keeps_previous and waits and has_one)
+            )
+            guesses[row] = (
+                waits
+                and (not has_one if keeps_previous else may_guess)
+                and not (barred.size > 0 and barred[polygon[row]])
+            )
+        if guesses[row]:
+            guessing += 1
+        elif not follows[row]:
+            preferred_velocity[row, 0], preferred_velocity[row, 1] = 0.0, 0.0
+            next_corner[row, 0], next_corner[row, 1] = position[row, 0], position[row, 1]
+    return guessing
 
 
 class CorridorPaths(Paths):
@@ -368,20 +451,28 @@ class CorridorPaths(Paths):
         """Steer agents with a path, let those without guess, and the others stand."""
         world, agents = self.world, self.world.agents
         polygon = world.polygons()
-        free = (agents.is_driven == 0) & self.mine()
-        walking = (agents.activity == AgentState.WALKING) & free
-        follows = walking & has_path(agents.path_status)
-        guesses = walking & (agents.path_status == PathStatus.PENDING)
-        if self.keeps_previous:
-            keeps = guesses & (agents.goal_piece >= 0)
-            follows, guesses = follows | keeps, guesses & ~keeps
-        elif self.while_waiting == "stay":
-            guesses[:] = False
-        if self.own.filtered is not None:  # off barred ground a guess would lead anywhere
-            guesses &= ~self.own.filtered.barred[polygon]
-        stands = free & ~follows & ~guesses
-        agents.preferred_velocity[stands] = 0.0
-        agents.next_corner[stands] = agents.position[stands]
+        follows, guesses = np.empty(len(agents), dtype=np.bool_), np.empty(len(agents), dtype=np.bool_)
+        guessing = sum(
+            tick.team.run(
+                sort_followers,
+                len(agents),
+                self.mine(),
+                agents.activity,
+                agents.is_driven,
+                agents.path_status,
+                agents.goal_piece,
+                polygon,
+                # off barred ground a guess would lead anywhere
+                NOWHERE_BARRED if self.own.filtered is None else self.own.filtered.barred,
+                self.keeps_previous,
+                self.while_waiting != "stay",
+                agents.position,
+                follows,
+                guesses,
+                agents.preferred_velocity,
+                agents.next_corner,
+            )
+        )
         before = agents.corner_vertex.copy()
         self._steer(tick, follows, polygon)
         aside = led_round_free_vertices(world, follows, before)
@@ -393,7 +484,6 @@ class CorridorPaths(Paths):
             self._steer(tick, again, polygon)
         if self.is_curved:
             self._turn_along_curves(tick, follows, polygon)
-        guessing = int(np.count_nonzero(guesses))
         if guessing and self.corner_guesses is not None:
             self.corner_guesses.lead(tick, guesses)
         elif guessing:

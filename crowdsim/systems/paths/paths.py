@@ -2,6 +2,8 @@
 whatever they are made of.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.mesh.group_ground import GroupGround
 from crowdsim.navigation.mesh.mesh import NavMesh
@@ -24,6 +27,7 @@ from crowdsim.systems.paths.lost_paths import WALKS, ask_anew, forget_path, wish
 from crowdsim.systems.paths.watch import Watch
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
+from crowdsim.world.states import NO_PATH, WALKING
 from crowdsim.world.world import World
 
 
@@ -131,6 +135,19 @@ def require_open(saved: Saved, world: World, entities: Sequence[int], mine: NDAr
     )
 
 
+@lean_kernel
+def find_asking(activity, path_status, goal, out):
+    """Write which agents walk to a goal and have no path, nor wait for one, (n,) bool; return how many.
+
+    All others are columns of agents. Twin: `tests/reference/rows.py`.
+    """
+    count = 0
+    for row in range(out.size):
+        out[row] = activity[row] == WALKING and path_status[row] == NO_PATH and goal[row] >= 0
+        count += out[row]
+    return count
+
+
 class Paths(ABC):
     """The paths of the agents of some groups, found by one planner.
 
@@ -236,11 +253,9 @@ class Paths(ABC):
     def ask(self, tick: Tick) -> None:
         """Ask for the paths of agents that walk and have none."""
         agents = self.world.agents
-        wants = (
-            (agents.activity == AgentState.WALKING)
-            & (agents.path_status == PathStatus.NONE)
-            & (agents.goal >= 0)
-        )
+        wants = np.empty(len(agents), dtype=np.bool_)
+        if not find_asking(agents.activity, agents.path_status, agents.goal, wants):
+            return
         rows = np.flatnonzero(wants & self.mine())
         if len(rows):
             self.submit(tick, rows)

@@ -37,7 +37,8 @@ from crowdsim.systems.paths.lost_paths import (
     take_path,
 )
 from crowdsim.systems.paths.paths import Paths, require_open
-from crowdsim.world.columns import AgentState, Led, PathStatus, has_path
+from crowdsim.world.columns import AgentState, Led, PathStatus
+from crowdsim.world.states import has_path
 
 # A path over cells that is longer than the line to its end by less leads straight there: steps from cell to
 # cell are up to 8 % longer.

@@ -28,7 +28,7 @@ from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.world.columns import has_path
+from crowdsim.world.states import has_path
 from tests.crowds import SCENARIOS
 from tests.navigation.worlds import (
     free_points,

@@ -1,0 +1,78 @@
+"""Twins of the kernels that ask in one pass which agents do what: by masks, as one would write them."""
+
+import numpy as np
+
+from crowdsim.avoidance.model import KEEPS_ITS_VELOCITY
+from crowdsim.bodies.contacts import DRIVEN
+from crowdsim.codes import PathStatus
+from crowdsim.navigation.corridor.corner_cache import STRAIGHT_TO_GOAL
+from crowdsim.world.columns import AgentState, Gait, Led
+
+
+def has_path(status):
+    return (status == PathStatus.FOUND) | (status == PathStatus.FOUND_THROUGH_AGENTS)
+
+
+def standing(activity, is_yielding, is_driven):
+    stays = (activity == AgentState.STANDING) | (activity == AgentState.WAITING)
+    return (stays & (is_yielding == 0) & (is_driven == 0)) | (is_driven == Led.HELD)
+
+
+def on_their_way(activity, is_yielding, is_driven):
+    return ((activity == AgentState.WALKING) | (is_yielding != 0)) & (is_driven != Led.HELD)
+
+
+def asking(activity, path_status, goal):
+    return (activity == AgentState.WALKING) & (path_status == PathStatus.NONE) & (goal >= 0)
+
+
+def gaits(activity, is_yielding, is_driven, preferred_velocity):
+    goes = on_their_way(activity, is_yielding, is_driven) | (is_driven == Led.ON)
+    return np.where((preferred_velocity != 0.0).any(axis=1) & goes, Gait.WALK, Gait.STAND)
+
+
+def active(activity, is_driven, is_yielding, drives):
+    goes = (activity == AgentState.WALKING) | (is_driven != 0) | (is_yielding != 0)
+    goes &= (is_driven != Led.HELD) & (activity != AgentState.RIDING)
+    is_obstacle = activity == AgentState.OBSTACLE
+    if len(drives):
+        is_obstacle |= drives & (activity == AgentState.RIDING)
+    return np.where(is_obstacle, KEEPS_ITS_VELOCITY, goes), np.count_nonzero(is_obstacle)
+
+
+def movable(activity, is_immovable):
+    return np.where(activity == AgentState.OBSTACLE, DRIVEN, 1 - is_immovable)
+
+
+def straight(corner_vertex, activity, is_driven, path_status, group, heeds):
+    found = (corner_vertex == STRAIGHT_TO_GOAL) & (activity == AgentState.WALKING) & (is_driven == 0)
+    return found & has_path(path_status) & (group >= 0) & heeds[group]
+
+
+def movable_standing(activity, is_yielding, is_driven, is_immovable):
+    stays = (activity == AgentState.STANDING) | (activity == AgentState.WAITING)
+    return stays & (is_yielding == 0) & (is_driven == 0) & (is_immovable == 0)
+
+
+def followers(mine, activity, is_driven, status, goal_piece, polygon, barred, keeps_previous, may_guess):
+    """Which follow, which guess, and which nobody leads."""
+    free = mine & (is_driven == 0)
+    walking = free & (activity == AgentState.WALKING)
+    follows, guesses = walking & has_path(status), walking & (status == PathStatus.PENDING)
+    if keeps_previous:
+        keeps = guesses & (goal_piece >= 0)
+        follows, guesses = follows | keeps, guesses & ~keeps
+    elif not may_guess:
+        guesses = np.zeros(len(mine), dtype=bool)
+    if len(barred):
+        guesses = guesses & ~barred[polygon]
+    return follows, guesses, free & ~follows & ~guesses
+
+
+def steps(old, position, chosen, has_ground, tick_length, status, ahead, strays, corridor_length, most):
+    """Walked velocity, velocity, strays, corridor length, and which are lost."""
+    velocity = np.where(has_ground[:, None], chosen, 0.0)
+    follows = has_path(status)
+    strays = strays + np.maximum(ahead - corridor_length, 0) * follows
+    lost = (follows | (status == PathStatus.PENDING)) & ((ahead < 0) | (strays > most))
+    return (position - old) / tick_length, velocity, strays, np.maximum(ahead, 0), lost

@@ -1,0 +1,176 @@
+"""Kernels that ask in one pass which agents do what, beside masks, on columns of whatever they can hold."""
+
+import numpy as np
+import pytest
+
+from crowdsim.codes import PathStatus
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
+from crowdsim.systems.avoid import NONE_DRIVES, find_active
+from crowdsim.systems.nudge import find_movable_standing
+from crowdsim.systems.paths.corridor_paths import NOWHERE_BARRED, sort_followers
+from crowdsim.systems.paths.paths import find_asking
+from crowdsim.systems.separate import find_movable, take_pushes
+from crowdsim.systems.spread import find_straight
+from crowdsim.systems.turn import find_gaits
+from crowdsim.systems.walk import MOST_STRAYS, note_steps
+from crowdsim.world.columns import AgentColumns, AgentState, Led, Stepping
+from crowdsim.world.states import has_path, on_their_way, standing
+from tests.reference import rows as twin
+
+ROWS = 3000  # some 100 for each state of an agent that any of them tells from others
+
+
+@pytest.fixture(params=range(3))
+def crowd(request):
+    """Columns at random, and a generator."""
+    rng, agents = np.random.default_rng(request.param), AgentColumns()
+    agents.append(
+        ROWS,
+        {
+            "entity": np.arange(1, ROWS + 1),
+            "activity": rng.integers(0, max(AgentState) + 1, ROWS),
+            "path_status": rng.integers(0, max(PathStatus) + 1, ROWS),
+            "is_driven": rng.choice([0, 0, 0, *Led], ROWS),
+            "is_yielding": rng.choice([0, 0, *Stepping], ROWS),
+            "is_immovable": rng.integers(0, 2, ROWS),
+            "goal": rng.integers(-1, 2, ROWS),
+            "goal_piece": rng.integers(-1, 2, ROWS),
+            "group": rng.integers(-1, 3, ROWS),
+            "corner_vertex": NOT_CACHED + rng.integers(0, 3, ROWS),
+            "preferred_velocity": rng.integers(0, 2, (ROWS, 2)) * rng.normal(size=(ROWS, 2)),
+            "position": rng.normal(size=(ROWS, 2)),
+            "chosen_velocity": rng.normal(size=(ROWS, 2)),
+            "strays": rng.integers(0, MOST_STRAYS + 3, ROWS),
+            "corridor_length": rng.integers(0, 5, ROWS),
+        },
+    )
+    return agents, rng
+
+
+def both(found, expected):
+    """Assert that they are equal, and that neither all nor none are found: else it would say little."""
+    assert np.array_equal(found, expected)
+    assert 0 < np.count_nonzero(expected) < len(expected)
+
+
+def test_which_walk_stand_and_have_a_path(crowd):
+    agents, _ = crowd
+    state = agents.activity, agents.is_yielding, agents.is_driven
+    both(has_path(agents.path_status), twin.has_path(agents.path_status))
+    both(standing(agents), twin.standing(*state))
+    both(on_their_way(agents), twin.on_their_way(*state))
+
+
+def test_which_ask_for_a_path(crowd):
+    agents, _ = crowd
+    given = agents.activity, agents.path_status, agents.goal
+    out = np.empty(ROWS, dtype=bool)
+    assert find_asking(*given, out) == np.count_nonzero(out)
+    both(out, twin.asking(*given))
+
+
+def test_gaits(crowd):
+    agents, _ = crowd
+    given = agents.activity, agents.is_yielding, agents.is_driven, agents.preferred_velocity
+    out = np.empty(ROWS, dtype=np.uint8)
+    find_gaits(*given, out)
+    both(out, twin.gaits(*given))
+
+
+@pytest.mark.parametrize("with_vehicles", [False, True])
+def test_how_models_see_each(crowd, with_vehicles):
+    agents, rng = crowd
+    drives = rng.random(ROWS) < 0.3 if with_vehicles else NONE_DRIVES
+    given = agents.activity, agents.is_driven, agents.is_yielding, drives
+    out = np.empty(ROWS, dtype=np.uint8)
+    obstacles = find_active(*given, out)
+    expected, count = twin.active(*given)
+    assert obstacles == count > 0
+    both(out, expected)
+
+
+def test_which_can_be_pushed(crowd):
+    agents, _ = crowd
+    out = np.empty(ROWS, dtype=np.uint8)
+    others = find_movable(agents.activity, agents.is_immovable, out)
+    assert others == np.count_nonzero(agents.activity >= AgentState.OBSTACLE)
+    both(out, twin.movable(agents.activity, agents.is_immovable))
+
+
+def test_pushes_are_taken_where_they_move_an_agent(crowd):
+    agents, rng = crowd
+    before = agents.position.copy()
+    after = before + rng.integers(0, 2, (ROWS, 2)) * 0.1
+    out = np.full((ROWS, 2), 7.0)
+    take_pushes(before, after, out)
+    moved = (before != after).any(axis=1)
+    assert np.array_equal(out, np.where(moved[:, None], after, 7.0))
+    assert 0 < np.count_nonzero(moved) < ROWS
+
+
+def test_which_walk_straight_to_their_goal(crowd):
+    agents, _ = crowd
+    given = (
+        agents.corner_vertex, agents.activity, agents.is_driven, agents.path_status, agents.group,
+        np.array([True, False, True]),
+    )  # fmt: skip
+    out = np.empty(ROWS, dtype=bool)
+    assert find_straight(*given, out) == np.count_nonzero(out)
+    both(out, twin.straight(*given))
+
+
+def test_which_stand_and_can_be_asked_aside(crowd):
+    agents, _ = crowd
+    given = agents.activity, agents.is_yielding, agents.is_driven, agents.is_immovable
+    out = np.empty(ROWS, dtype=bool)
+    assert find_movable_standing(*given, out) == np.count_nonzero(out)
+    both(out, twin.movable_standing(*given))
+
+
+@pytest.mark.parametrize("keeps_previous", [False, True])
+@pytest.mark.parametrize("may_guess", [False, True])
+@pytest.mark.parametrize("has_barred", [False, True])
+def test_which_follow_and_which_guess(crowd, keeps_previous, may_guess, has_barred):
+    agents, rng = crowd
+    mine, polygon = rng.random(ROWS) < 0.8, rng.integers(0, 4, ROWS)
+    barred = np.array([False, True, False, True]) if has_barred else NOWHERE_BARRED
+    given = (
+        mine, agents.activity, agents.is_driven, agents.path_status, agents.goal_piece, polygon, barred,
+        keeps_previous, may_guess,
+    )  # fmt: skip
+    follows, guesses = np.empty(ROWS, dtype=bool), np.empty(ROWS, dtype=bool)
+    velocity, corner = np.full((ROWS, 2), 7.0), np.full((ROWS, 2), 7.0)
+    halves = [(0, 1000), (1000, ROWS)]
+    counts = [
+        sort_followers(*half, *given, agents.position, follows, guesses, velocity, corner) for half in halves
+    ]
+    expected = twin.followers(*given)
+    assert np.array_equal(follows, expected[0])
+    assert np.array_equal(guesses, expected[1])
+    assert sum(counts) == np.count_nonzero(guesses)
+    assert (sum(counts) > 0) == (keeps_previous or may_guess)
+    assert np.array_equal(velocity, np.where(expected[2][:, None], np.zeros((ROWS, 2)), 7.0))
+    assert np.array_equal(corner, np.where(expected[2][:, None], agents.position, 7.0))
+
+
+def test_what_is_noted_of_steps(crowd):
+    agents, rng = crowd
+    old = agents.position - 0.1 * rng.normal(size=(ROWS, 2))
+    has_ground, ahead = rng.random(ROWS) < 0.9, rng.integers(-1, 8, ROWS).astype(np.int32)
+    expected = twin.steps(
+        old, agents.position, agents.chosen_velocity, has_ground, 0.05, agents.path_status, ahead,
+        agents.strays, agents.corridor_length, MOST_STRAYS,
+    )  # fmt: skip
+    lost = np.empty(ROWS, dtype=bool)
+    count = sum(
+        note_steps(
+            *half, old, agents.position, agents.chosen_velocity, has_ground, 0.05, agents.path_status, ahead,
+            agents.walked_velocity, agents.velocity, agents.strays, agents.corridor_length, lost,
+        )
+        for half in ((0, 1000), (1000, ROWS))
+    )  # fmt: skip
+    found = agents.walked_velocity, agents.velocity, agents.strays, agents.corridor_length
+    for one, other in zip(found, expected, strict=False):
+        assert one.tobytes() == other.astype(one.dtype).tobytes()
+    assert count == np.count_nonzero(lost)
+    both(lost, expected[-1])
