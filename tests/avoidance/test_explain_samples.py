@@ -31,7 +31,7 @@ def crowd(walls):
     )
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @each_kind
 @pytest.mark.parametrize("walls", [False, True])
 def test_the_choice_follows_from_the_samples(kind, walls):
@@ -47,7 +47,7 @@ def test_the_choice_follows_from_the_samples(kind, walls):
         assert (best["x"], best["y"]) == from_samples(told)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @each_kind
 @pytest.mark.parametrize("walls", [False, True])
 def test_the_parts_are_those_of_the_twin(kind, walls):

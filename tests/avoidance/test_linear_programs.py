@@ -39,7 +39,7 @@ def as_wish(rng, speed):
     return wish * min(1.0, speed / np.hypot(*wish))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(60))
 def test_best_velocity_agrees_with_reference_and_no_permitted_velocity_is_nearer(seed):
     rng = np.random.default_rng(seed)
@@ -64,7 +64,7 @@ def test_best_velocity_agrees_with_reference_and_no_permitted_velocity_is_nearer
         assert np.hypot(x - wish[0], y - wish[1]) <= np.hypot(*(others[permitted] - wish).T).min() + 1e-4
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("seed", range(60))
 def test_least_violation_agrees_with_reference_and_keeps_walls(seed):
     rng, speed, count, failed = np.random.default_rng(1000 + seed), 1.3, 0, 0

@@ -18,7 +18,7 @@ def found_by_kernel(position, layer, wanted, reach, cell_size=1.0):
     return rows
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("wanted", [1, 10, MOST_NEIGHBOURS])
 @pytest.mark.parametrize("name", worlds())
 def test_find_nearest_equals_brute_force(name, wanted):

@@ -111,7 +111,7 @@ def test_the_grid_agrees_with_reference():
     )
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "change",
     [

@@ -428,7 +428,7 @@ def test_exact_circles_stop_for_good_without_the_breaker_and_arrive_with_it(n):
     assert np.isinf(walk(start, goal, limit=30.0).last)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("n", [8, 16, 24])
 @pytest.mark.parametrize("seed", range(3))
 def test_circles_with_5_cm_noise_arrive(n, seed):

@@ -31,6 +31,7 @@ from tests.composition.features import (
     CLOSES_S,
     DOOR,
     ENTRANCE,
+    LATE,
     MEETING_POINT,
     OPENS_S,
     OUT,
@@ -138,14 +139,14 @@ def expected_refusals(choices: Choices) -> list[Refusal]:
     return [each for each in REFUSALS if each.concerns(choices)]
 
 
-def covering(count: int, seed: int) -> list[dict[str, str]]:
-    """Return combinations that no declared reason forbids, with every pair of features that can be combined
-    in at least one of the first of them.
+def covering(seed: int) -> list[dict[str, str]]:
+    """Return combinations that no declared reason forbids, so that every pair of features that can be
+    combined is in at least one of them. What makes a run long is in no more of them than that takes.
     """
     chance, found = random.Random(seed), list[dict[str, str]]()
     left = [set(pair) for pair in pairs() if not expected_refusals(plain() | dict(pair))]
-    while left or len(found) < count:
-        choices: dict[str, str] = dict(left[0]) if left else {}
+    while left:
+        choices: dict[str, str] = dict(left[0])
         for axis in chance.sample([axis for axis in AXES if axis not in choices], len(AXES) - len(choices)):
             news = {
                 each: sum((axis, each) in pair and pair <= {*choices.items(), (axis, each)} for pair in left)
@@ -157,7 +158,12 @@ def covering(count: int, seed: int) -> list[dict[str, str]]:
             }
             if not news:  # what was chosen so far goes together, but with no choice of this axis
                 break
-            choices[axis] = chance.choice([each for each in news if news[each] == max(news.values())])
+            most = max(news.values())
+            choices[axis] = (
+                AXES[axis][0]
+                if axis in LATE and most == 0
+                else chance.choice([each for each in news if news[each] == most])
+            )
         else:
             left = [pair for pair in left if not pair <= set(choices.items())]
             found.append({axis: choices[axis] for axis in AXES})

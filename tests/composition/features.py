@@ -44,6 +44,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "connections": ("none", "a passage", "a lift", "a drop", "a jump", "a waypath"),
 }
 IN_SPACE = ("surface", "soup")
+LATE = ("exits", "curves")  # with a choice of these agents come late to a connection
 Choices = Mapping[str, str]
 
 DOOR = [7.0, 2.0, 7.2, 4.0]
@@ -68,7 +69,7 @@ def ticks_of(choices: Mapping[str, str]) -> int:
     """Return for how long a combination runs: longer where agents come late to a lift, since they
     choose their exits anew in a crowd, or walk along curves.
     """
-    is_late = choices["exits"] != "none" or choices["curves"] != "none"
+    is_late = any(choices[axis] != "none" for axis in LATE)
     return MORE_TICKS if choices["connections"] != "none" and is_late else TICKS
 
 

@@ -48,8 +48,9 @@ def check(choices, *, again=True):
     return None
 
 
-COVERING, DRAWN = covering(0, seed=1), drawn(2000, seed=2)
-BY_DEFAULT = 6  # of those drawn are run
+# Of two hundred seeds the one whose combinations have the fewest ticks.
+COVERING, DRAWN = covering(seed=109), drawn(2000, seed=2)
+BY_DEFAULT = 4  # of those drawn are run
 # Of those that are run by default, every such one is verified and resumed as well.
 COVERING_AGAIN_EVERY, AGAIN_EVERY = 8, 6
 

@@ -62,7 +62,7 @@ def test_every_length_is_the_optimum(name, backwards):
     np.testing.assert_array_equal(grid.ground.clearance, before)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", WHOLE + EVERY_TENTH_BUCKET)
 def test_strings_are_no_longer_than_ways_over_cells_and_every_point_of_them_is_walkable(name):
     grid, start, goal, _ = benchmark(name)

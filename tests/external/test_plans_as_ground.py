@@ -72,7 +72,7 @@ def test_a_plan_survives_the_canonical_text(name: str) -> None:
     assert again.canonical() == first.canonical()
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", PLANS)
 def test_agents_find_room_on_every_plan(name: str) -> None:
     ground = scenario(name).geometry.walkable

@@ -31,7 +31,7 @@ def ground_of(name, offset=(0.0, 0.0)):
     return affinity.translate(ground, *offset)
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["", "shifted"])
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_is_covered_exactly(name, offset):
@@ -40,14 +40,14 @@ def test_a_plan_is_covered_exactly(name, offset):
         check_cover(ground, build_mesh(ground, parameters=MeshParameters(faces=cells)).mesh, sides)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["", "shifted"])
 @pytest.mark.parametrize("name", QUICK)
 def test_ways_on_a_plan_exist_exactly_where_a_body_fits(name, offset):
     assert check_paths(ground_of(name, offset), 1, "polygons", (0.0, 0.15, 0.35), pairs=5) > 4
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["", "shifted"])
 @pytest.mark.parametrize("name", QUICK)
 def test_walking_on_a_plan_stays_on_it(name, offset):

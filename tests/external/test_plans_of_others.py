@@ -25,7 +25,7 @@ KNOWN = {
 pytestmark = needs(FOLDER)
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("plan", PLANS[:: max(1, len(PLANS) // 12)], ids=lambda plan: plan.stem)
 def test_a_plan_of_others_becomes_a_scenario_in_which_everybody_finds_room(
     plan: Path, tmp_path: Path

@@ -35,7 +35,7 @@ def check_plan(name, offset, radii, pairs):
     return found
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["", "shifted"])
 @pytest.mark.parametrize("name", QUICK)
 def test_ways_on_a_plan_exist_exactly_where_a_body_fits(name, offset):

@@ -58,7 +58,7 @@ def tables_of(path, most_rows, monkeypatch):
     return report.all_tables(path, lines=[*lines, bent], areas=areas, deeper_than_m=0.0)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("most_rows", [1, 100])
 def test_parts_of_any_size_have_the_results_of_the_whole(recorded, most_rows, monkeypatch):
     whole = tables_of(recorded, 10**9, monkeypatch)

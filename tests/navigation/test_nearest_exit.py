@@ -32,7 +32,7 @@ def lengths(planner, mesh, goals, position, goal, radius):
     return out
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(60))
 def test_no_path_of_the_mesh_is_a_tenth_longer_than_the_shortest(seed):
     """Ten pairs in each random plan, points, regions and the nearest of both;

@@ -108,7 +108,7 @@ def corridors(built, seed, radius, count=24):
             )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(300))
 def test_the_path_of_a_point_is_the_shortest_in_its_corridor(seed):
     built = house(seed)
@@ -133,7 +133,7 @@ def walls_of(mesh, layer):
     )
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(300))
 def test_every_part_of_a_path_lies_in_the_polygon_that_it_is_said_to_lead_over(seed):
     """And agents keep their distance from the walls of the floor they are on, but for the chords of arcs;
@@ -234,7 +234,7 @@ def check_planners(seed):
         )
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(700))
 def test_optimal_paths_are_those_of_the_visibility_graph_and_no_other_is_shorter(seed):
     """Agents are kept off walls by those of their own floor only, and a path that turns back round the end of
@@ -243,7 +243,7 @@ def test_optimal_paths_are_those_of_the_visibility_graph_and_no_other_is_shorter
     check_planners(seed)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", [20, 47, 49, 196, 344, 746, 862, 1006, 1397])
 def test_houses_in_which_paths_went_wrong(seed):
     """Through a wall to a portal that faces away (49), to places that only a straight line sees (196),

@@ -97,6 +97,7 @@ def tables_of(path):
         return {name: (run.table(name).shape, run.table(name).tobytes()) for name in names}
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("seed", range(16))
 def test_what_is_kept_is_the_source_filtered(source, tmp_path, seed):
     bounds = some_bounds(seed)
@@ -106,6 +107,7 @@ def test_what_is_kept_is_the_source_filtered(source, tmp_path, seed):
     pd.testing.assert_frame_equal(rows_of(made.path), expected, check_exact=True)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("seed", range(16))
 def test_events_and_roster_are_those_of_agents_that_are_in_the_cut(source, tmp_path, seed):
     bounds = some_bounds(seed)
@@ -132,6 +134,7 @@ def test_events_and_roster_are_those_of_agents_that_are_in_the_cut(source, tmp_p
         assert cut.table("roster").tolist() == roster[np.isin(roster["entity"], kept["id"])].tolist()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("one", "other"), [(3, 4), (1, 2), (2, 10), (5, 8), (11, 1), (9, 2), (6, 3)])
 def test_a_cut_of_a_cut_is_the_cut_of_both(source, tmp_path, one, other):
     first, second = some_bounds(one), some_bounds(other)

@@ -50,7 +50,7 @@ def given(folder, name, about):
     return code
 
 
-@pytest.mark.parametrize("count", [5, *(pytest.param(count, marks=pytest.mark.full) for count in (16, 2000))])
+@pytest.mark.parametrize("count", [3, *(pytest.param(count, marks=pytest.mark.full) for count in (16, 2000))])
 def test_no_damage_gives_a_traceback_in_any_verb(folder, count):
     codes = []
     for seed in range(count):

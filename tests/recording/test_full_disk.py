@@ -53,12 +53,19 @@ def whole_run(agents, ticks):
     return np.concatenate([crowd.at(tick)[1] for tick in range(0, ticks, 2)])
 
 
-def test_a_limit_is_seen_before_it_is_reached(tmp_path):
+@pytest.mark.parametrize(
+    "limits",
+    [
+        (0, 10_000_000, 16_000_000, 400_000_000),
+        pytest.param((8_000_000, 12_000_000, 24_000_000, 40_000_000, 0, 400_000_000), marks=pytest.mark.full),
+    ],
+    ids=["four limits", "others"],
+)
+def test_a_limit_is_seen_before_it_is_reached(tmp_path, limits):
     """Each run ends with a whole, final file that holds everything until the tick at which it was stopped,
     and says why.
     """
     places = whole_run(3000, 100)
-    limits = [0, 8_000_000, 10_000_000, 12_000_000, 16_000_000, 24_000_000, 40_000_000, 400_000_000]
     outcomes = {"refused at the start": 0, "stopped": 0, "finished": 0}
     for limit, status, said in fill(tmp_path, 3000, 100, False, limits):
         out = tmp_path / f"run{limit}.h5"

@@ -76,7 +76,7 @@ KEPT = {
 PATHS = sorted(SCENARIOS.glob("*.yaml"))
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_shipped_scenario_runs_as_it_was_recorded(crowdsim_golden, path):
     kept = KEPT[path.stem]

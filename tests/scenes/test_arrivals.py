@@ -148,7 +148,7 @@ def test_a_run_goes_on_from_any_tick(navigation):
             states.append({name: array.copy() for name, array in run.state().items()})
             run.step()
             digests.append(run.digest)
-    for begin in range(0, 240, 23):
+    for begin in range(0, 240, 37):
         with Simulation(document, threads=2) as run:
             run.restore(states[begin])
             for tick in range(begin, min(240, begin + 40)):

@@ -42,7 +42,7 @@ def place(moves, time):
     return np.array([row["x"], row["y"]])
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS, ids=str)
 @pytest.mark.parametrize("model", ["orca", "sampled-hrvo"])
 def test_it_goes_waits_and_leaves_under_every_planner(tmp_path, navigation, model):

@@ -286,7 +286,7 @@ def test_a_scenario_with_connections_is_written_as_it_was_read():
 SCREEN = [{"polygon": [[4.2, 0.8], [6.4, 0.8], [6.4, 4.9], [4.2, 4.9]]}]
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS)
 @pytest.mark.parametrize(
     ("knows", "wall", "south"),
@@ -349,7 +349,7 @@ def test_what_is_excluded_has_to_be_there():
         as_scenario(halves({"ferry": two("passage", time=1)}, [walkers(1, excludes=["fary"])]))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS)
 @pytest.mark.parametrize("model", MODELS)
 def test_over_a_drop_one_falls_as_long_as_a_stone_and_never_comes_back(tmp_path, model, navigation):

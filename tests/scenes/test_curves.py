@@ -59,6 +59,7 @@ def turns_and_length(position):
     return np.abs(np.diff(heading)), length.sum()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", ["mesh", "optimal", "visibility", "hierarchical"])
 @pytest.mark.parametrize("radius", [0.2, 0.3])
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_an_agent_alone_turns_gently_and_walks_little_more(ground, start, goal, 
     assert shapely.distance(ground.boundary, shapely.points(curved)).min() > radius - 1e-4
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", ["orca", "clearpath", "hrvo"])
 @pytest.mark.parametrize("name", ["room-evacuation", "bottleneck"])
 def test_a_crowd_leaves_in_about_the_same_time(name, model):

@@ -222,7 +222,7 @@ def test_plan_and_follow_write_what_they_declare():
     } <= changed[Follow]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("number", "value"),
     [

@@ -100,7 +100,7 @@ def test_an_agent_on_forbidden_ground_leaves_it_over_the_nearest_rim_and_stays_o
         assert left * 0.05 < 8.0 and path.x.iloc[left] < LAWN[0] + 0.1
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_what_only_some_ground_is_allowed_keeps_to_it(planner, tmp_path):
     group = walkers("cars", {"kind": planner, "allow": ["lawn"]}, region=(9, 9, 10, 11), count=2)
@@ -199,7 +199,7 @@ def moat(groups, **more):
 NEAR = (22, 1, 25, 9)  # the eastern exit, and the lawn before it
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_exits_beyond_forbidden_ground_are_not_chosen_and_others_choose_them(planner, tmp_path):
     kept_off = walkers("kept off", {"kind": planner, "forbid": ["lawn"]}, NEAR, 6, goals="out")
@@ -211,7 +211,7 @@ def test_exits_beyond_forbidden_ground_are_not_chosen_and_others_choose_them(pla
     assert set(chosen.reason) == {"nearest"} and len(chosen) == 12
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("planner", ("mesh", "grid", "s2-grid"))
 def test_exits_are_chosen_on_the_ground_as_it_is_after_it_has_changed(planner, tmp_path):
     """A cart comes to stand: polygons have other numbers from then on, whatever paths are searched on."""
@@ -231,7 +231,7 @@ def test_exits_are_chosen_on_the_ground_as_it_is_after_it_has_changed(planner, t
     assert (last.x[last.group == "kept off"] < 1.0).all() and (last.x[last.group == "free"] > 39.0).all()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_a_connection_leads_over_forbidden_ground_where_no_walk_does(planner, tmp_path):
     kept_off = walkers("kept off", {"kind": planner, "forbid": ["lawn"]}, NEAR, 3, goals="east")

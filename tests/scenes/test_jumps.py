@@ -119,7 +119,7 @@ def test_one_jumps_out_of_the_window_and_others_follow_while_they_can(tmp_path, 
     assert landed["x"].between(24.5, 29.0).all() and (landed["z"] == 0.0).all()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS)
 @pytest.mark.parametrize("model", MODELS)
 def test_under_every_planner_and_model_they_follow(tmp_path, navigation, model):

@@ -21,7 +21,7 @@ def times(seen, kind):
     return seen.events[seen.events["kind"] == kind].groupby("name")["time"].min()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("begin", "end", "seconds"),
     [

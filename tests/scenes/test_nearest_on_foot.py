@@ -82,7 +82,7 @@ def test_a_run_and_the_look_before_it_mean_the_same_way(kind):
     assert np.hypot(*np.diff(line.points, axis=0).T).sum() < 9.0 and line.points[-1, 0] < 6.5
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("closed_at", "where"), [(None, "left"), (0.0, "right"), (1.0, "right")])
 def test_a_door_that_closes_sends_everybody_to_the_next(kind, closed_at, where):

@@ -216,7 +216,7 @@ BESIDE_AN_EXIT = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_agents_that_are_pressed_along_an_exit_that_is_not_theirs_do_not_overlap(model):
     """The wall is open there: pushes over the edge of the ground were undone by walking, onto others, 7 to

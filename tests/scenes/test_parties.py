@@ -43,7 +43,7 @@ def with_room(party, parties, size):
     return [places for _, places in frames]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("model", "planner", "seed"), EACH, ids=str)
 @pytest.mark.parametrize("size", [2, 3])
 def test_where_there_is_room_members_walk_abreast(tmp_path, model, planner, seed, size):
@@ -68,7 +68,7 @@ def test_where_there_is_room_members_walk_abreast(tmp_path, model, planner, seed
             assert np.median(along) < LOOSE.get(model, 0.15) and 0.4 < np.median(across) < 1.9
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("model", "planner", "seed"), EACH, ids=str)
 def test_where_there_is_none_members_walk_in_a_line(tmp_path, model, planner, seed):
     scene = corridor(1.1, {"size": 3}, count=3, seed=seed, avoidance=model, navigation=planner)
@@ -194,7 +194,7 @@ def two_exits(together, **more):
     return {**scene, **more}
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("model", "planner", "seed"), EACH, ids=str)
 @pytest.mark.parametrize("leader", [False, True])
 def test_all_of_a_party_leave_by_the_same_exit(tmp_path, model, planner, seed, leader):

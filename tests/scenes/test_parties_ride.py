@@ -112,7 +112,7 @@ def beside(walk, **more):
     return scene
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", FLAT)
 @pytest.mark.parametrize("leader", [False, True])
 def test_of_a_ride_and_a_walk_a_party_takes_one(tmp_path, navigation, leader):

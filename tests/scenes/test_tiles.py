@@ -281,14 +281,14 @@ def test_a_tile_that_a_program_took_out_stays_out_when_the_ground_changes_elsewh
         assert set(before) == set(tiles.tiles())
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", PLANNERS)
 def test_a_run_with_changes_is_the_same_for_any_number_of_threads(kind):
     with simulation(with_planner(kind)) as one, simulation(with_planner(kind), threads=3) as three:
         assert changes(one) == changes(three)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", PLANNERS)
 def test_a_run_on_tiles_goes_on_bit_for_bit_from_any_save(kind):
     with simulation(with_planner(kind)) as run, simulation(with_planner(kind)) as copy:

@@ -148,6 +148,7 @@ CROWDS = [(model, 1) for model in MODELS] + [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("model", "seed"), CROWDS)
 def test_a_car_brakes_for_people_that_cross(model, seed, tmp_path):
     """Whatever model leads them: no body touches a disc, nobody is near before it while it drives, and all

@@ -128,7 +128,7 @@ def test_what_a_run_has_set_follows_from_a_checkpoint_at_any_tick(navigation, tm
             states.append({name: array.copy() for name, array in run.state().items()})
             run.step()
             digests.append(run.digest)
-    for begin in range(0, 90, 9 if "grid" in str(navigation) else 4):
+    for begin in range(0, 90, 9):
         with Simulation(document, threads=2) as run:
             run.restore(states[begin])
             for tick in range(begin, min(90, begin + 25)):
@@ -180,12 +180,12 @@ def test_agents_on_two_storeys_are_sent_to_points_of_their_own_or_of_the_other()
     with Simulation(document) as run:
         run.set_goal("a[0]", [5.0, 5.0])
         run.set_goal("b[0]", [3.0, 1.0], storey="low")
-        steps(run, 700)
+        steps(run, 400)
         place, layer = run.agents.position, run.agents.layer
         assert np.hypot(*(place[0] - (5.0, 5.0))) < 0.3 and np.hypot(*(place[1] - (3.0, 1.0))) < 0.3
         assert layer.tolist() == [0, 0]
         run.set_goal("a[0]", {"region": {"box": [20, 1, 23, 5]}, "storey": "high"})
-        steps(run, 700)
+        steps(run, 400)
         assert run.agents.layer[0] == 1 and 20 <= run.agents.position[0, 0] <= 23
 
 

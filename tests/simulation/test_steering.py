@@ -367,7 +367,7 @@ def test_agents_that_are_removed_do_not_come_back():
         assert (run.verdict().agents, run.verdict().not_arrived) == (3, 1)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_what_is_outside_is_saved(navigation):
     with Simulation(reserved(navigation)) as run, Simulation(reserved(navigation)) as other:

@@ -103,7 +103,7 @@ def assert_smooth(curve: Curve):
     assert np.abs(turn).max(initial=0.0) < 1e-6
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", list(MAKERS))
 @pytest.mark.parametrize("radius", [0.0, 0.2, 0.4])
 @pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 5), (rooms, 1), (pillar_hall, 4)])
@@ -122,7 +122,7 @@ def test_pieces_are_inside_their_polygons_off_walls_and_without_kinks(make, seed
     assert pieces > 3 or not paths
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "name, sets, near_walls",
     [
@@ -162,7 +162,7 @@ def test_curves_of_all_agents_of_a_scene_are_inside_their_polygons(name, sets, n
         assert off <= near_walls * pieces
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("faces", ["polygons", "triangles"])
 @pytest.mark.parametrize("radius", [0.0, 0.25])
 @pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 12), (rooms, 2)])
@@ -201,7 +201,7 @@ def test_curves_are_laid_where_the_reference_lays_them(make, seed, radius, faces
     assert pieces > 3
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [3, 12])
 @pytest.mark.parametrize("radius", [0.0, 0.2])
 def test_agents_steer_where_the_reference_does(seed, radius):

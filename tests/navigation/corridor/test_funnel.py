@@ -65,7 +65,7 @@ def test_the_path_of_a_point_is_the_shortest_in_its_corridor(make, seed, cells):
     assert bent >= 2
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("seed", range(12))
 def test_on_ground_without_holes_the_path_of_a_point_is_the_shortest_of_all(seed, cells):

@@ -88,6 +88,7 @@ def test_what_is_put_up_and_taken_down_bars_steps_as_if_it_had_always_stood_ther
     assert steps_in(grid.bars) == bars_of(edges.tolist(), grid.x, grid.y, 0.5, grid.width, grid.depth)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("heuristic", ["euclidean", "zero"])
 def test_paths_cost_what_they_cost_without_steps_over_walls(seed, heuristic):

@@ -73,7 +73,7 @@ def test_the_share_of_the_radius_decides_what_is_blocked():
     assert blocked == {0.0: 1, 0.6: 5, 1.0: 13}  # the own cell; centres within 1.2 m; within 2 m
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("seed", range(60))
 def test_paths_are_those_of_the_three_searches_of_the_document(seed):
     rng = np.random.default_rng(seed)

@@ -100,7 +100,7 @@ def cells_with_ground(grid):
     return set(zip(floor.tolist(), column.tolist(), (row - floors.lift[floor]).tolist(), strict=True))
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(30))
 def test_a_cell_lies_on_each_floor_that_has_ground_under_its_centre(seed):
     scenario = building(seed)
@@ -116,7 +116,7 @@ def test_a_cell_lies_on_each_floor_that_has_ground_under_its_centre(seed):
                 assert floor.ground.contains(point) == ((number, column, row) in ground)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(40))
 def test_steps_near_seams_lead_where_a_straight_line_does_and_cut_no_corner(seed):
     scenario = building(seed)
@@ -255,7 +255,7 @@ def planner_for(grid, asked, **parameters):
     return planner
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("sight", ["exact", "sampled"])
 def test_a_string_is_on_its_floor_clear_of_walls_and_costs_no_more_than_the_cells(seed, sight):
@@ -307,7 +307,7 @@ def test_a_string_is_on_its_floor_clear_of_walls_and_costs_no_more_than_the_cell
         assert (cost[answered] <= most[answered] + 1e-4).all()
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(40))
 def test_a_path_is_never_shorter_than_the_optimum_on_the_mesh_and_hardly_longer_over_ramps(seed):
     """In plan, where all cells are gone over at one speed. It is never shorter than the shortest for a body
@@ -522,7 +522,7 @@ def test_a_grid_of_no_floor_is_refused():
         build_floor_grid(built.mesh_build.mesh, [shapely.Polygon()], (), GridParameters())
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(20))
 def test_lines_that_are_in_sight_are_laid_on_floors_as_the_twin_does_it(seed):
     scenario = building(seed)

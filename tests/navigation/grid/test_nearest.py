@@ -67,7 +67,7 @@ def taken(answers):
     )
 
 
-@pytest.mark.sample(14)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize(
     "parameters",

@@ -44,7 +44,7 @@ def test_a_cell_has_the_speed_of_the_terrain_under_its_centre(seed):
     assert slowness_of(grid) == {cell: fastest / speed for cell, speed in speeds.items()}
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(30))
 def test_every_path_costs_what_dijkstra_says(seed):
     rng = np.random.default_rng(seed)
@@ -61,7 +61,7 @@ def test_every_path_costs_what_dijkstra_says(seed):
             assert all(b in dict(steps_from(walkable, a)) for a, b in itertools.pairwise(path))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("step", [0.0, 0.25])
 @pytest.mark.parametrize("seed", range(12))
 def test_a_string_is_pulled_over_ground_of_one_speed_only_and_takes_no_longer(seed, step):

@@ -91,7 +91,7 @@ def test_each_node_has_one_at_its_place_that_leads_back():
         assert np.all(nodes.leaves[nodes.start[area] : nodes.start[area + 1]] == area)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(8))
 def test_what_a_path_over_areas_costs_is_what_the_definition_says(seed):
     ground = (random_ground, rooms)[seed % 2](seed)
@@ -111,7 +111,7 @@ def test_what_a_path_over_areas_costs_is_what_the_definition_says(seed):
     assert seen >= 3
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("workspace", [2, 3, 4, 1000])
 @pytest.mark.parametrize("seed", range(12))
 def test_a_path_is_found_where_any_is_and_costs_hardly_more_than_over_areas(seed, workspace):

@@ -151,7 +151,7 @@ def test_awkward_ground_is_covered_exactly(name, cells):
     )
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["near the origin", "UTM"])
 @pytest.mark.parametrize("sides", [3, 4, 6, 9])
 @pytest.mark.parametrize("seed", range(6))

@@ -19,7 +19,7 @@ from tests.reference.search import points_of
 LAWN = Terrain("lawn", shapely.box(3.0, 3.0, 9.0, 8.0), 0.5)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["plain", "terrain", "tiles"])
 def test_points_are_those_of_the_twin_and_steps_between_them_cost_something(kind, seed):

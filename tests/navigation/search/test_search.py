@@ -145,7 +145,7 @@ def test_every_slicing_gives_the_same_corridor(worlds_to_slice, world, start, go
     assert other.slots.measure[0, BEST_TOTAL] == total
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "make, seed", [(random_ground, 3), (random_ground, 8), (rooms, 2), (pillar_hall, 4), (pillar_hall, 9)]
 )

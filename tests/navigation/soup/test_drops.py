@@ -82,7 +82,7 @@ def test_drops_that_are_too_many_become_longer_and_are_refused_in_the_end():
         dropped(floor(-1, -1, 36, 36), *crates, seeds=seeds)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(40))
 def test_over_plates_and_drops_one_gets_where_one_gets_over_cells(seed):
     corners = random_world(seed, boxes=10, sheets=4)

@@ -51,7 +51,7 @@ def portals_of(graph):
     return found
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("rules", [TILTED, FINE], ids=["as wide as cells", "wider than cells"])
 @pytest.mark.parametrize("seed", range(200))
 def test_sectors_connect_exactly_what_cells_connect(seed, rules):
@@ -127,7 +127,7 @@ def test_ground_on_a_slope_lies_where_the_triangles_do():
     assert height == pytest.approx(0.4 * (middle[0] - 2) + 0.5 * middle[1], abs=0.13)
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(60))
 def test_the_mesh_of_the_sectors_joins_what_the_cells_join_and_nothing_else(seed):
     corners = random_world(seed, boxes=12, sheets=8)

@@ -107,7 +107,7 @@ def test_a_gap_that_a_border_cuts_stops_agents_too_wide_for_the_whole():
     assert planner.path((3, 2), (5, 8), 0.2499)[0] == FOUND
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", [1.3, 4.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_tiles_cover_the_ground_and_share_whole_edges(seed, size):

@@ -72,7 +72,7 @@ class Crowd:
         return got, made
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("world", [random_ground, rooms, simple_polygon], ids=lambda world: world.__name__)
 def test_an_agent_that_shares_a_search_gets_the_same_path_as_alone(world, seed):
@@ -152,7 +152,7 @@ def test_an_agent_that_asks_again_and_again_does_not_share_with_itself():
     assert len(planner._trees._wanted) == 1
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("radius", [0.03, 0.12, 0.27])
 @pytest.mark.parametrize("seed", range(3))
 def test_trees_are_those_of_the_twin(seed, radius):

@@ -34,7 +34,7 @@ def test_the_path_behind_a_screen_is_taken_if_the_straight_one_is_watched():
     assert hidden > 18.0
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_what_a_watcher_sees_is_its_visibility_polygon(seed):
     ground = random_ground(seed)
@@ -59,7 +59,7 @@ def test_what_a_watcher_sees_is_its_visibility_polygon(seed):
     assert area == pytest.approx(reference.sight_polygon(ground, watcher).area, rel=1e-5)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_extra_costs_are_integrals_along_the_path(seed):
     ground = random_ground(seed)
