@@ -16,9 +16,9 @@ from crowdsim.bodies.nudge import (
 )
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan, ticks_of
-from crowdsim.world.columns import AgentState, Stepping
+from crowdsim.world.columns import Stepping
 from crowdsim.world.events import EventKind
-from crowdsim.world.states import STANDING, WAITING, on_their_way
+from crowdsim.world.states import STANDING, WAITING, WALKING, on_their_way
 
 
 @lean_kernel
@@ -36,6 +36,60 @@ def find_movable_standing(activity, is_yielding, is_driven, is_immovable, out):
             and is_immovable[row] == 0
         )
         count += out[row]
+    return count
+
+
+NOWHERE, ASIDE = np.uint8(Stepping.NOWHERE), np.uint8(Stepping.ASIDE)
+
+
+@lean_kernel
+def end_steps(yield_target, position, activity, is_driven, yield_tick, reached, patience, tick, is_yielding):
+    """End the steps of agents that are there, that have tried for long enough, or that walk by now.
+
+    Parameters
+    ----------
+    yield_target, position, activity, is_driven, yield_tick : (n, ...)
+        Columns of agents.
+    reached : float, m
+        So near is there.
+    patience : int, ticks
+        For how long one that was asked aside tries.
+    tick : int
+    is_yielding : (n,) uint8
+        In and out.
+
+    Notes
+    -----
+    Twin: `tests/reference/rows.py`.
+    """
+    for row in range(is_yielding.size):
+        if is_yielding[row] == NOWHERE:
+            continue
+        last = yield_tick[row] + (patience if is_yielding[row] == ASIDE else 0)
+        rest = np.hypot(yield_target[row, 0] - position[row, 0], yield_target[row, 1] - position[row, 1])
+        if activity[row] == WALKING or is_driven[row] != 0 or rest <= reached or tick >= last:
+            is_yielding[row] = NOWHERE
+
+
+@lean_kernel
+def lead_steps(
+    is_yielding, yield_target, position, desired_speed, tick_length, preferred_velocity, next_corner
+):
+    """Set the preferred velocities, (n, 2) m/s, and next corners, (n, 2) m, of agents that step aside or in:
+    straight to the place, and no farther; return how many do.
+
+    All but `tick_length`, s, are columns of agents. Twin: `tests/reference/rows.py`.
+    """
+    count = 0
+    for row in range(is_yielding.size):
+        if is_yielding[row] == NOWHERE:
+            continue
+        count += 1
+        x, y = yield_target[row, 0] - position[row, 0], yield_target[row, 1] - position[row, 1]
+        length = np.hypot(x, y)
+        share = min(desired_speed[row], length / tick_length) / max(length, 1e-300)
+        preferred_velocity[row, 0], preferred_velocity[row, 1] = x * share, y * share
+        next_corner[row, 0], next_corner[row, 1] = yield_target[row, 0], yield_target[row, 1]
     return count
 
 
@@ -98,16 +152,10 @@ class Nudge(TickSystem):
     def _end(self, tick: Tick) -> None:
         """End the steps of agents that are there, that have tried for long enough, or that walk by now."""
         agents = self.world.agents
-        rows = agents.is_yielding.nonzero()[0]
-        if not len(rows):
-            return
-        rest = agents.yield_target[rows] - agents.position[rows]
-        is_there = np.hypot(rest[:, 0], rest[:, 1]) <= self.parameters.nudge_reached
-        may = (agents.activity[rows] != AgentState.WALKING) & (agents.is_driven[rows] == 0)
-        last = agents.yield_tick[rows] + np.where(
-            agents.is_yielding[rows] == Stepping.ASIDE, self.patience, 0
-        )
-        agents.is_yielding[rows[~(may & ~is_there & (tick.number < last))]] = Stepping.NOWHERE
+        end_steps(
+            agents.yield_target, agents.position, agents.activity, agents.is_driven, agents.yield_tick,
+            float(self.parameters.nudge_reached), self.patience, tick.number, agents.is_yielding,
+        )  # fmt: skip
 
     def _ask(self, tick: Tick, stands: NDArray[np.bool_]) -> None:
         """Ask agents aside that a walker touches, else those that have blocked one for long enough:
@@ -208,19 +256,16 @@ class Nudge(TickSystem):
         straight to the place, and no farther.
         """
         agents = self.world.agents
-        rows = agents.is_yielding.nonzero()[0]
-        tick.counts["yielding"] = float(len(rows))
-        if not len(rows):
-            return
-        rest = agents.yield_target[rows] - agents.position[rows]
-        length = np.hypot(rest[:, 0], rest[:, 1])
-        speed = np.minimum(agents.desired_speed[rows], length / tick.length)
-        agents.preferred_velocity[rows] = rest * (speed / np.maximum(length, 1e-300))[:, None]
-        if not self.world.is_level:
+        count = lead_steps(
+            agents.is_yielding, agents.yield_target, agents.position, agents.desired_speed, tick.length,
+            agents.preferred_velocity, agents.next_corner,
+        )  # fmt: skip
+        tick.counts["yielding"] = float(count)
+        if count and not self.world.is_level:
+            rows = agents.is_yielding.nonzero()[0]
             agents.preferred_velocity[rows] *= shares_in_plan(self.world, tick, agents.preferred_velocity)[
                 rows, None
             ]
-        agents.next_corner[rows] = agents.yield_target[rows]
 
 
 def _directions(vector: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -64,6 +64,7 @@ class Spread(TickSystem):
         # the goals of the scenario on the ground that the fronts are of, and how many regions there were more
         self._on: tuple[object, int] = (None, 0)
         self._fronts: Fronts
+        self._list_ends: tuple[NDArray[np.int64], NDArray[np.int64]] = (np.zeros(0, np.int64),) * 2
 
     @property
     def is_idle(self) -> bool:
@@ -131,18 +132,25 @@ class Spread(TickSystem):
 
     def _stays(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which agents of `rows` are on their way to where they stay, (k,) bool."""
-        agents, lists = self.world.agents, self.world.itineraries
-        known, of_rows = np.unique(agents.itinerary[rows], return_inverse=True)
-        last = [
-            -1 if i < 0 or lists[i].leaves or not lists[i].goals else lists[i].goals[-1]
-            for i in known.tolist()
-        ]
-        stays = np.array(last, dtype=np.int64)[of_rows] == agents.goal[rows]
-        sent = agents.goal[rows] >= self.world.destinations.fixed  # beyond their lists, or to the end of them
-        if sent.any():
-            end = [len(lists[i].goals) if i >= 0 and not lists[i].leaves else _NO_END for i in known.tolist()]
-            stays |= sent & (agents.stage[rows] + 1 >= np.array(end)[of_rows])
+        agents = self.world.agents
+        last, end = self._ends()
+        itinerary, goal = agents.itinerary[rows], agents.goal[rows]  # -1, without one, is the last entry
+        stays: NDArray[np.bool_] = last[itinerary] == goal
+        sent = goal >= self.world.destinations.fixed  # beyond their lists, or to the end of them
+        if np.count_nonzero(sent):
+            stays |= sent & (agents.stage[rows] + 1 >= end[itinerary])
         return stays
+
+    def _ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the last goal of each list of goals at whose end agents stay, -1 of others, and how many
+        goals those have; the last entries are of agents without a list.
+        """
+        lists = self.world.itineraries
+        if len(self._list_ends[0]) != len(lists) + 1:
+            last = [each.goals[-1] if each.goals and not each.leaves else -1 for each in lists]
+            end = [_NO_END if each.leaves else len(each.goals) for each in lists]
+            self._list_ends = np.array([*last, -1], dtype=np.int64), np.array([*end, _NO_END], dtype=np.int64)
+        return self._list_ends
 
     def _fronts_now(self) -> Fronts:
         """Return the fronts of the regions on the ground as it is now."""

@@ -100,7 +100,8 @@ class BreakSymmetry(System):
         rows = are_touched.nonzero()[0]
         if not len(rows):
             return _NONE
-        begins = rows[~np.isin(agents.entity[rows], last)]
+        place = np.searchsorted(last, agents.entity[rows])  # both ascend
+        begins = rows[np.append(last, -1)[place] != agents.entity[rows]]
         self.world.events.note(
             tick.number, kind, agents.entity[begins], agents.position[begins], agents.blocker[begins]
         )

@@ -6,7 +6,7 @@ from crowdsim.avoidance.model import KEEPS_ITS_VELOCITY
 from crowdsim.bodies.contacts import DRIVEN
 from crowdsim.codes import PathStatus
 from crowdsim.navigation.corridor.corner_cache import STRAIGHT_TO_GOAL
-from crowdsim.world.columns import AgentState, Gait, Led
+from crowdsim.world.columns import AgentState, Gait, Led, Stepping
 
 
 def has_path(status):
@@ -52,6 +52,20 @@ def straight(corner_vertex, activity, is_driven, path_status, group, heeds):
 def movable_standing(activity, is_yielding, is_driven, is_immovable):
     stays = (activity == AgentState.STANDING) | (activity == AgentState.WAITING)
     return stays & (is_yielding == 0) & (is_driven == 0) & (is_immovable == 0)
+
+
+def steps_that_go_on(target, position, activity, is_driven, yield_tick, reached, patience, tick, yielding):
+    is_there = np.hypot(*(target - position).T) <= reached
+    last = yield_tick + np.where(yielding == Stepping.ASIDE, patience, 0)
+    ends = (activity == AgentState.WALKING) | (is_driven != 0) | is_there | (tick >= last)
+    return np.where(ends, Stepping.NOWHERE, yielding)
+
+
+def led(target, position, desired_speed, tick_length):
+    """Preferred velocities, m/s, straight to the targets."""
+    rest = target - position
+    length = np.hypot(*rest.T)
+    return rest * (np.minimum(desired_speed, length / tick_length) / np.maximum(length, 1e-300))[:, None]
 
 
 def followers(mine, activity, is_driven, status, goal_piece, polygon, barred, keeps_previous, may_guess):

@@ -6,7 +6,7 @@ import pytest
 from crowdsim.codes import PathStatus
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.systems.avoid import NONE_DRIVES, find_active
-from crowdsim.systems.nudge import find_movable_standing
+from crowdsim.systems.nudge import end_steps, find_movable_standing, lead_steps
 from crowdsim.systems.paths.corridor_paths import NOWHERE_BARRED, sort_followers
 from crowdsim.systems.paths.paths import find_asking
 from crowdsim.systems.separate import find_movable, take_pushes
@@ -40,6 +40,9 @@ def crowd(request):
             "preferred_velocity": rng.integers(0, 2, (ROWS, 2)) * rng.normal(size=(ROWS, 2)),
             "position": rng.normal(size=(ROWS, 2)),
             "chosen_velocity": rng.normal(size=(ROWS, 2)),
+            "yield_target": rng.normal(size=(ROWS, 2)),
+            "yield_tick": rng.integers(80, 110, ROWS),
+            "desired_speed": rng.uniform(0.5, 40.0, ROWS),
             "strays": rng.integers(0, MOST_STRAYS + 3, ROWS),
             "corridor_length": rng.integers(0, 5, ROWS),
         },
@@ -125,6 +128,34 @@ def test_which_stand_and_can_be_asked_aside(crowd):
     out = np.empty(ROWS, dtype=bool)
     assert find_movable_standing(*given, out) == np.count_nonzero(out)
     both(out, twin.movable_standing(*given))
+
+
+def test_which_steps_end(crowd):
+    agents, rng = crowd
+    agents.yield_target[:500] = agents.position[:500] + 0.01 * rng.normal(size=(500, 2))
+    given = (
+        agents.yield_target, agents.position, agents.activity, agents.is_driven, agents.yield_tick,
+        0.01, 12, 100,
+    )  # fmt: skip
+    expected = twin.steps_that_go_on(*given, agents.is_yielding.copy())
+    end_steps(*given, agents.is_yielding)
+    both(agents.is_yielding, expected)
+
+
+def test_where_steps_lead(crowd):
+    agents, _ = crowd
+    agents.yield_target[:9] = agents.position[:9]  # there
+    agents.preferred_velocity[:], agents.next_corner[:] = 7.0, 7.0
+    steps = agents.is_yielding != Stepping.NOWHERE
+    count = lead_steps(
+        agents.is_yielding, agents.yield_target, agents.position, agents.desired_speed, 0.05,
+        agents.preferred_velocity, agents.next_corner,
+    )  # fmt: skip
+    expected = twin.led(agents.yield_target, agents.position, agents.desired_speed, 0.05)
+    assert count == np.count_nonzero(steps)
+    assert 0 < count < ROWS
+    assert np.array_equal(agents.preferred_velocity, np.where(steps[:, None], expected, 7.0))
+    assert np.array_equal(agents.next_corner, np.where(steps[:, None], agents.yield_target, 7.0))
 
 
 @pytest.mark.parametrize("keeps_previous", [False, True])
