@@ -365,8 +365,8 @@ def _itineraries(
     code = (which * most + drawn) * 2 + leaves
     known, first, place = np.unique(code, return_index=True, return_inverse=True)
     in_order = np.argsort(first)
-    number = np.empty(len(known), dtype=np.int32)
-    number[in_order] = np.arange(len(known))
+    numbers = np.empty(len(known), dtype=np.int32)
+    numbers[in_order] = np.arange(len(known))
     itineraries = [
         _itinerary(options[of_agent][option][0], bool(own_leaves))
         for of_agent, option, own_leaves in zip(
@@ -376,7 +376,7 @@ def _itineraries(
             strict=True,
         )
     ]
-    return itineraries, number[place]
+    return itineraries, numbers[place]
 
 
 def _drawn_options(seed: int, key: NDArray[np.uint64], shares: Sequence[float]) -> NDArray[np.int64]:
