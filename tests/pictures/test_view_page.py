@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pytest
 
+from crowdsim.pictures.view import page
 from crowdsim.pictures.view.facts import gather
 from crowdsim.pictures.view.moves import Thinning
 from crowdsim.pictures.view.page import assemble, write_page
@@ -158,6 +159,19 @@ def test_agents_that_a_page_leaves_out_are_in_none_of_its_arrays(busy):
     assert list(arrays["agent_entity"]) == entities.tolist()
     kept = events[events["entity"].isin([0, *entities])]
     assert len(arrays["event_tick"]) == len(kept) < len(events)
+
+
+def test_a_large_page_is_thinned_at_once_after_a_look_at_a_few_agents(busy, tmp_path, monkeypatch):
+    path, told, *_ = busy
+    monkeypatch.setattr(page, "MOST_TRIED", 100)
+    monkeypatch.setattr(page, "LOOKED_AT", 500)
+    tried = []
+    monkeypatch.setattr(page, "gather", lambda *given: tried.append(given[2]) or gather(*given))
+    thin, *_ = page_of(path, tmp_path / "thin.html", megabytes=0.005)
+    assert tried[0] == Thinning(1, 3) and tried[1] != Thinning() and thin["bytes"] < told["bytes"]
+    tried.clear()
+    same, *_ = page_of(path, tmp_path / "whole.html")
+    assert tried == [Thinning(1, 3), Thinning()] and same["bytes"] == told["bytes"]
 
 
 def test_what_cannot_be_thinned_is_said(busy, tmp_path):

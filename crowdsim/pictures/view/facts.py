@@ -305,7 +305,8 @@ def gather(
     bytes
         As `Packer.pack` makes them.
     dict
-        As `add_moves` returns it, with ``words``: what was left out, as sentences.
+        As `add_moves` returns it, with ``words``: what was left out, as sentences; and ``facts_bytes``: how
+        many of the bytes are those of the plan and of all else that is no array.
     """
     packer, origin = Packer(), origin_of(scenario)
     has = add_moves(packer, recording, scenario, origin, thinning, note)
@@ -351,7 +352,8 @@ def gather(
     facts["reasons_step"] = REASONS
     facts["choices"] = {int(reason): reason.words for reason in ChoiceReason}
     facts["choices_steps"] = [CHOICE_REASONS, GOALS]
-    return packer.pack(facts), has | {"words": words}
+    packed = packer.pack(facts)
+    return packed, has | {"words": words, "facts_bytes": packer.facts_bytes}
 
 
 def _ordinal(number: int) -> str:

@@ -47,6 +47,7 @@ class Packer:
         self._parts: list[bytes] = []
         self._table: dict[str, list[int]] = {}
         self._size = 0
+        self.facts_bytes = 0  # of what is packed: those of the facts, about
 
     def add(
         self, name: str, values: NDArray[Any], order: int = 0, starts: NDArray[np.int64] | None = None
@@ -91,6 +92,7 @@ class Packer:
             allow_nan=False,
             separators=(",", ":"),
         ).encode("utf-8")
+        self.facts_bytes = len(zlib.compress(text))
         squeeze = zlib.compressobj(9, zlib.DEFLATED, 15, 9)
         parts = [squeeze.compress(len(text).to_bytes(4, "little") + text)]
         parts += [squeeze.compress(part) for part in self._parts]
