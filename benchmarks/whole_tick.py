@@ -90,7 +90,8 @@ def alone(agents: int, threads: int) -> dict[str, Any]:
     """Return the cost of a tick by system, ns of processor time an agent, and the memory of this process,
     bytes: at most, so far.
     """
-    probes.time = SimpleNamespace(perf_counter_ns=time.process_time_ns)  # others use the machine, too
+    # others use the machine, too
+    vars(probes)["time"] = SimpleNamespace(perf_counter_ns=time.process_time_ns)
     with Simulation(parse_scenario(document(agents), file="benchmark"), threads=threads) as run:
         for _ in range(GROW_WARM):
             run.step()
@@ -129,7 +130,7 @@ def growth(sizes: Sequence[int], threads: Sequence[int], rounds: int) -> dict[st
             result[f"growth, {agents:,}, {own} thr"] = sum(least[agents].values()) / sum(first.values())
             grown = {name: ns - first[name] for name, ns in least[agents].items()}
             for name in sorted(grown, key=lambda each: -abs(grown[each]))[:6]:
-                result[f"  {name}, ns more"] = grown[name]
+                result[f"  {name}, ns more, {agents:,}, {own} thr"] = grown[name]
     memory = [min(run["bytes"] for run in runs[threads[0], agents]) for agents in sizes]
     result["bytes an agent"] = (memory[-1] - memory[0]) / (sizes[-1] - sizes[0])
     return result
@@ -156,7 +157,7 @@ def main() -> None:
         print(json.dumps(result))
         return
     for name, value in result.items():
-        print(f"{name:32} {value:,.3f}")
+        print(f"{name:44} {value:,.3f}")
 
 
 if __name__ == "__main__":

@@ -96,8 +96,8 @@ def _after_a_look(
     step = thinning.agent_step * -(-recording.commit.rows // LOOKED_AT)
     packed, has = gather(recording, scenario, Thinning(thinning.frame_step, step), note)
     of_agents = (len(packed) - has["facts_bytes"]) * step / thinning.agent_step
-    # letters of base64 for bytes; a tenth less, since agents that are close to each other pack better
-    size = 0.9 * 4.0 / 3.0 * (of_agents + has["facts_bytes"])
+    # letters of base64 for bytes; a quarter less, since agents that are close to each other pack better
+    size = 0.75 * 4.0 / 3.0 * (of_agents + has["facts_bytes"])
     if size <= limit:
         return thinning
     return thinning.coarser(size / limit, recording.header.tick_s * recording.header.ticks_per_frame)
