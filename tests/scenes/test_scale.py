@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import shapely
 
+from crowdsim.measures.deadlock import why_stuck
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, scenario_of_run
 from crowdsim.simulation.simulation import Simulation
@@ -69,6 +70,7 @@ def check_open(path):
         gone = end[end["frame"] < rows["frame"].max()]
         left = gone[["x", "y"]].to_numpy() @ np.array([x, y]) + (0.0 if x + y < 0 else -side)
         assert len(gone) and (-left < 2.0 + 1.3 * frame_s * speed.reindex(gone.index)).all()
+    assert len(why_stuck(path)) == 0  # on ground that has exits all round, and no wall
     return len(roster)
 
 
