@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import shapely
 
+from crowdsim.geometry.made_city import make_city
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation import GoalShape, cut_goals
 from crowdsim.navigation.hierarchy import planner as planner_module
@@ -30,7 +31,6 @@ from crowdsim.navigation.planning.portals import FoundCorridors
 from crowdsim.navigation.planning.protocol import ALL, Asked
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.tiles.make import build_tiles
-from crowdsim.plans.city import make_city
 
 RADIUS_M, WALL_M = 0.2, 0.3  # Of agents, and how far from walls they start and end at least.
 BLOCK = 20  # Queries of a turn.

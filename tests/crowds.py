@@ -13,6 +13,11 @@ from crowdsim.simulation.simulation import Simulation
 
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "scenarios"
+# Shipped scenarios that are too large for most tests, and what makes each of them a small one.
+LARGE = {
+    "open-1000000": ("vars.side=110", "vars.people=10"),
+    "city": ("vars.size=500", "vars.people=3"),
+}
 
 # A room with a bar and a thin wall, two groups that cross, somebody who stands, premovement times, via
 # points, a starved budget: something of everything.

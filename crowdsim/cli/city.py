@@ -29,7 +29,8 @@ def city(
     irregular, avenues across it, squares, houses with passages and courts. All of its ground is connected.
     """
     from crowdsim.cli.new import check_name, write_new
-    from crowdsim.plans.city import city_files, make_city
+    from crowdsim.geometry.made_city import make_city
+    from crowdsim.plans.city import city_files
 
     check_name(file)
     made = make_city(size, seed, block)

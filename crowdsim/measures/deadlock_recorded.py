@@ -284,6 +284,8 @@ class Recorded:
             for line in shapely.get_parts(
                 shapely.line_merge(border) if border.geom_type == "MultiLineString" else border
             ):
+                if line.is_empty:  # exits take all of the rim
+                    continue
                 points = shapely.get_coordinates(line)
                 starts.append(points[:-1])
                 ends.append(points[1:])

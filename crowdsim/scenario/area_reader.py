@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import shapely
 
+from crowdsim.errors import CrowdsimError
+from crowdsim.geometry.made_city import make_city
 from crowdsim.scenario import schema
 from crowdsim.scenario.dxf import drawing_of, pieces_of_dxf
 from crowdsim.scenario.files import FileAccess
@@ -163,6 +165,8 @@ class AreaReader:
                     )
                 )
             ]
+        if isinstance(area, schema.CityArea):
+            return [Piece(self._made_city(area.city.size, area.city.seed, area.city.block))]
         if isinstance(area, schema.WktArea):
             return pieces_of_wkt(self._counted(area.wkt))
         if isinstance(area, schema.WktFileArea):
@@ -206,6 +210,14 @@ class AreaReader:
         if (kind, name) not in self._files:
             self._files[kind, name] = read(self._counted(self.access.read(name)))
         return self._files[kind, name]
+
+    @staticmethod
+    def _made_city(size: float, seed: int, block: float) -> Any:
+        try:
+            return make_city(float(size), seed, float(block)).ground
+        except CrowdsimError as error:
+            message, _, way_out = str(error).partition(". ")
+            raise GeometryRefused(message, way_out) from None
 
     def _from_drawing(self, area: schema.DxfFileArea) -> list[Piece]:
         if area.dxf_file not in self._drawings:

@@ -22,7 +22,7 @@ MAX_COLLECTED = 300
 MAX_COMPARED = 500  # Known names that a misspelt one is compared with.
 MAX_OVERRIDES = 1_000  # --set options of one command.
 
-MAX_AGENTS = 2_000_000  # Agents of a scenario: some 0.6 kB each while running.
+MAX_AGENTS = 2_000_000  # Agents of a scenario: some 1.7 kB each while running (docs/guides/scale.md).
 MAX_GROUPS = 10_000
 MAX_SCHEDULE = 100_000  # Lines of a timetable of arrivals, and of a table of origins and destinations.
 MAX_DOORS = 100  # By which agents of one group come in.

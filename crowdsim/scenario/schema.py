@@ -50,6 +50,8 @@ from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are fo
     BoxArea,
     Circle,
     CircleArea,
+    City,
+    CityArea,
     ConnectionShape,
     DxfFileArea,
     Expects,

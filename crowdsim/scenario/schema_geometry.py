@@ -121,6 +121,22 @@ class CircleArea(Named):
     circle: Circle
 
 
+class City(Shape):
+    """The ground of a made city, with its lower left corner at the origin."""
+
+    size: Length = Field(description="Length of its sides, m.")
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = Field(
+        default=1, description="The same seed gives the same city."
+    )
+    block: Length = Field(default=100.0, description="From one street to the next, about, m.")
+
+
+class CityArea(Named):
+    """The streets, squares and courts of a city that is made when the scenario is read."""
+
+    city: City
+
+
 class WktArea(Named):
     """Polygons as well-known text."""
 
@@ -186,10 +202,21 @@ class DxfFileArea(Named):
     )
 
 
-AREA_KEYS = ("polygon", "box", "circle", "wkt", "wkt_file", "geojson_file", "s2_file", "map_file", "dxf_file")
+AREA_KEYS = (
+    "polygon",
+    "box",
+    "circle",
+    "city",
+    "wkt",
+    "wkt_file",
+    "geojson_file",
+    "s2_file",
+    "map_file",
+    "dxf_file",
+)
 _AREA_FORMS = (
-    "a polygon [[x, y], ...] or one of {polygon: ...}, {box: ...}, {circle: ...}, {wkt: ...}, {wkt_file: "
-    "...}, {geojson_file: ...}, {s2_file: ...}, "
+    "a polygon [[x, y], ...] or one of {polygon: ...}, {box: ...}, {circle: ...}, {city: ...}, {wkt: ...}, "
+    "{wkt_file: ...}, {geojson_file: ...}, {s2_file: ...}, "
     "{map_file: ...}, {dxf_file: ..., layers: [...]}"
 )
 
@@ -212,6 +239,7 @@ Area = Annotated[
     | Annotated[PolygonArea, Tag("~polygon")]
     | Annotated[BoxArea, Tag("~box")]
     | Annotated[CircleArea, Tag("~circle")]
+    | Annotated[CityArea, Tag("~city")]
     | Annotated[WktArea, Tag("~wkt")]
     | Annotated[WktFileArea, Tag("~wkt_file")]
     | Annotated[GeoJsonFileArea, Tag("~geojson_file")]
@@ -226,6 +254,7 @@ Areas = Annotated[
     | Annotated[PolygonArea, Tag("~polygon")]
     | Annotated[BoxArea, Tag("~box")]
     | Annotated[CircleArea, Tag("~circle")]
+    | Annotated[CityArea, Tag("~city")]
     | Annotated[WktArea, Tag("~wkt")]
     | Annotated[WktFileArea, Tag("~wkt_file")]
     | Annotated[GeoJsonFileArea, Tag("~geojson_file")]

@@ -28,7 +28,7 @@ from crowdsim.setup.parties import (
 )
 from crowdsim.setup.placement import WALL_MARGIN_M, place
 from crowdsim.world.columns import AGENT_COLUMNS, PARTY_COLUMNS
-from crowdsim.world.random import Stream, agent_key, draw_uniform
+from crowdsim.world.random import Stream, agent_key, agent_keys, draw_uniform
 from crowdsim.world.world import Itinerary
 
 DENSEST = 0.9069  # Share that equal discs can cover at most (Thue); more is refused without a try.
@@ -36,6 +36,7 @@ DENSEST = 0.9069  # Share that equal discs can cover at most (Thue); more is ref
 USUAL_DENSEST = 0.7
 NO_ID = -1
 _DRAWN = (("radius", Stream.RADIUS), ("speed", Stream.SPEED), ("premovement", Stream.PREMOVEMENT))
+_SHARED = ("group_names", "itineraries")  # Fields that are not of each agent.
 _COLUMNS = {column.name for column in (*AGENT_COLUMNS, *PARTY_COLUMNS)}
 
 
@@ -53,8 +54,8 @@ class Agents:
         Explicit id, -1 where there is none.
     index : (n,) int32
         Index in the group.
-    label : list of str
-        What a user calls each: ``#7`` by its id, else ``crowd[3]``.
+    group_names : list of str
+        Of all groups.
     highest_speed : (n,) float64, m/s
         Of its own desired speed and those of its goals.
     itineraries : list of Itinerary
@@ -80,7 +81,7 @@ class Agents:
 
     id: NDArray[np.int64]
     index: NDArray[np.int32]
-    label: list[str]
+    group_names: list[str]
     highest_speed: NDArray[np.float64]
     itineraries: list[Itinerary]
     key: NDArray[np.uint64]
@@ -96,6 +97,11 @@ class Agents:
 
     def __len__(self) -> int:
         return len(self.key)
+
+    def label(self, row: int) -> str:
+        """Return what a user calls an agent: ``#7`` by its id, else ``crowd[3]``."""
+        own = int(self.id[row])
+        return f"#{own}" if own != NO_ID else f"{self.group_names[self.group[row]]}[{self.index[row]}]"
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return what the agents have in columns when they come into the world, by the names of these."""
@@ -155,11 +161,9 @@ def resolve_agents(scenario: Scenario) -> Agents:
     order = np.lexsort((index, group, ids, ids == NO_ID))
     group, index, ids = group[order], index[order], ids[order]
     names = [each.name for each in groups]
-    identity = list(zip(group.tolist(), index.tolist(), ids.tolist(), strict=True))
-    key = np.array(
-        [agent_key(names[number], row, None if own == NO_ID else own) for number, row, own in identity],
-        dtype=np.uint64,
-    )
+    key = _keys(names, group, index)
+    named = np.flatnonzero(ids != NO_ID)
+    key[named] = [agent_key("", 0, own) for own in ids[named].tolist()]
     radius, speed, premovement = (
         _draw(scenario, *_values(groups, order, name), stream, key) for name, stream in _DRAWN
     )
@@ -172,7 +176,7 @@ def resolve_agents(scenario: Scenario) -> Agents:
     return Agents(
         id=ids,
         index=index,
-        label=[f"#{own}" if own != NO_ID else f"{names[number]}[{row}]" for number, row, own in identity],
+        group_names=names,
         highest_speed=_factors(scenario)[group]
         * np.maximum(np.maximum(speed, highest[itinerary]), _machine_speeds(scenario)[group]),
         itineraries=itineraries,
@@ -189,6 +193,15 @@ def resolve_agents(scenario: Scenario) -> Agents:
     )
 
 
+def _keys(names: Sequence[str], group: NDArray[np.int32], index: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """Return the keys of agents that have no ids, by the names of all groups, (k,)."""
+    key = np.empty(len(group), dtype=np.uint64)
+    for number in np.unique(group).tolist():
+        rows = np.flatnonzero(group == number)
+        key[rows] = agent_keys(names[number], index[rows])
+    return key
+
+
 def with_reserve(scenario: Scenario, agents: Agents) -> Agents:
     """Return all agents that the scenario lists: those of `resolve_agents`, and behind them the reserves of
     the groups, by group and index; these have no place, nan.
@@ -202,10 +215,10 @@ def with_reserve(scenario: Scenario, agents: Agents) -> Agents:
     more = further_agents(scenario, group, index, list_itineraries(scenario), len(agents.itineraries))
     both = {field.name: (getattr(agents, field.name), getattr(more, field.name)) for field in fields(Agents)}
     joined: dict[str, Any] = {
-        name: one + other if isinstance(one, list) else np.concatenate([one, other])
+        name: np.concatenate([one, other]) if name not in _SHARED else one
         for name, (one, other) in both.items()
     }
-    return Agents(**joined)
+    return Agents(**joined | {"itineraries": agents.itineraries + more.itineraries})
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,11 +277,8 @@ def further_agents(
         They have no place, nan.
     """
     groups = scenario.groups
-    names = [groups[number].name for number in group.tolist()]
-    key = np.array(
-        [agent_key(name, row, None) for name, row in zip(names, index.tolist(), strict=True)],
-        dtype=np.uint64,
-    )
+    names = [each.name for each in groups]
+    key = _keys(names, group, index)
     radius, speed, premovement = (
         _draw(scenario, [getattr(each, name) for each in groups], group.astype(np.int64), stream, key)
         for name, stream in _DRAWN
@@ -287,7 +297,7 @@ def further_agents(
     return Agents(
         id=np.full(len(key), NO_ID, dtype=np.int64),
         index=index,
-        label=[f"{name}[{row}]" for name, row in zip(names, index.tolist(), strict=True)],
+        group_names=names,
         highest_speed=_factors(scenario)[group]
         * np.maximum(np.maximum(speed, highest[itinerary]), _machine_speeds(scenario)[group]),
         itineraries=lists.itineraries,
@@ -311,15 +321,13 @@ def _values(
     its own, else that of its group.
     """
     known: dict[Any, int] = {}
-    which: list[int] = []
+    which = [np.zeros(0, dtype=np.int64)]
     for group in groups:
         shared = getattr(group, name)
-        if group.listed:
-            own = [getattr(agent, name) for agent in group.listed]
-            which += [known.setdefault(shared if value is None else value, len(known)) for value in own]
-        else:
-            which += [known.setdefault(shared, len(known))] * group.count
-    return list(known), np.array(which, dtype=np.int64)[order]
+        own = [shared if value is None else value for value in (getattr(each, name) for each in group.listed)]
+        numbers = [known.setdefault(value, len(known)) for value in own or [shared] * bool(group.count)]
+        which.append(np.array(numbers, dtype=np.int64).repeat(1 if own else group.count))
+    return list(known), np.concatenate(which)[order]
 
 
 def _draw(
@@ -352,12 +360,23 @@ def _itineraries(
         if len(own) > 1:
             rows = np.flatnonzero(which == number)
             drawn[rows] = _drawn_options(scenario.seed, key[rows], [share for _, share in own])
-    known: dict[tuple[int, int, bool], int] = {}
-    itinerary = np.empty(len(order), dtype=np.int32)
-    rows_of = zip(which.tolist(), drawn.tolist(), group.tolist(), strict=True)
-    for row, (of_agent, option, number) in enumerate(rows_of):
-        itinerary[row] = known.setdefault((of_agent, option, groups[number].leave_on_arrival), len(known))
-    return [_itinerary(options[number][option][0], leaves) for number, option, leaves in known], itinerary
+    leaves = np.array([each.leave_on_arrival for each in groups], dtype=np.bool_)[group]
+    most = max((len(own) for own in options), default=1)
+    code = (which * most + drawn) * 2 + leaves
+    known, first, place = np.unique(code, return_index=True, return_inverse=True)
+    in_order = np.argsort(first)
+    numbers = np.empty(len(known), dtype=np.int32)
+    numbers[in_order] = np.arange(len(known))
+    itineraries = [
+        _itinerary(options[of_agent][option][0], bool(own_leaves))
+        for of_agent, option, own_leaves in zip(
+            which[first[in_order]].tolist(),
+            drawn[first[in_order]].tolist(),
+            leaves[first[in_order]].tolist(),
+            strict=True,
+        )
+    ]
+    return itineraries, numbers[place]
 
 
 def _drawn_options(seed: int, key: NDArray[np.uint64], shares: Sequence[float]) -> NDArray[np.int64]:

@@ -735,7 +735,7 @@ def _refuse_lost(scenario: Scenario, agents: Agents, polygon: NDArray[np.int64])
     if len(lost):
         problems = [
             Problem(
-                agents.label[row],
+                agents.label(row),
                 (
                     f"stands at ({agents.position[row, 0]:g}, {agents.position[row, 1]:g}), which is "
                     "outside the walkable ground"
@@ -772,7 +772,7 @@ def _refuse_events(scenario: Scenario, agents: Agents, tiles: TiledMesh | None) 
                     number,
                     event,
                     "set_radius",
-                    f"{agents.label[row]} walks {step.max():.3g} m in a tick of {scenario.tick:g} s, farther "
+                    f"{agents.label(row)} walks {step.max():.3g} m in a tick of {scenario.tick:g} s, farther "
                     f"than an agent of radius {change.radius:g} m is wide: others would jump over it",
                     f"Make the radius at least {step.max() / 2.0:.3g} m, or the tick shorter.",
                 )

@@ -43,8 +43,8 @@ def with_first_arrivals(built: Built) -> tuple[Built, list[Problem]]:
     merged: dict[str, Any] = {"itineraries": built.world.itineraries}
     for name in (field.name for field in fields(Agents)):
         own = [getattr(each, name) for each in (agents, *(part for part, _, _ in parts))]
-        if name == "label":
-            merged[name] = [label for labels in own for label in labels]
+        if name == "group_names":
+            merged[name] = agents.group_names
         elif name == "position":
             merged[name] = np.concatenate([agents.position, *(place for _, place, _ in parts)])
         elif name != "itineraries":
@@ -65,7 +65,6 @@ def _of_group(
     order = np.lexsort((-agents.radius, agents.itinerary))
     chosen = order[np.unique(agents.itinerary[order], return_index=True)[1]][:_MOST]
     own = arriving.agents(np.full(len(chosen), number, dtype=np.int32), index[chosen])
-    own.label[:] = [f"{group.name}[{each}]" for each in own.index.tolist()]
     areas = areas_of(built.scenario, group)
     for door, (area, ground) in enumerate(areas[: max(1, _MOST // len(chosen))]):
         place, polygon = _places(built, own, group.layer, triangles_of(area, ground))
@@ -116,8 +115,5 @@ def _of(agents: Agents, rows: NDArray[np.bool_]) -> Agents:
     found: dict[str, Any] = {}
     for name in (field.name for field in fields(Agents)):
         own = getattr(agents, name)
-        if name == "itineraries":
-            found[name] = own
-        else:
-            found[name] = [own[row] for row in chosen] if name == "label" else own[chosen]
+        found[name] = own if isinstance(own, list) else own[chosen]
     return Agents(**found)

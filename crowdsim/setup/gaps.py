@@ -214,5 +214,5 @@ def problem_of(built: Built, rows: list[int], message: str, way_out: str) -> Pro
     agents = built.agents
     more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
     return Problem(
-        agents.label[rows[0]] + more, message, way_out, *built.scenario.groups[agents.group[rows[0]]].place
+        agents.label(rows[0]) + more, message, way_out, *built.scenario.groups[agents.group[rows[0]]].place
     )

@@ -15,6 +15,7 @@ from crowdsim.setup.agents import NO_ID, Agents
 from crowdsim.world.columns import AgentColumns
 from crowdsim.world.world import World
 
+_BY_ID = re.compile(r"#(0|[1-9][0-9]{0,18})")
 _OF_GROUP = re.compile(r"(.*)\[([0-9]{1,10})\]", re.DOTALL)
 
 
@@ -87,20 +88,20 @@ class AgentNames:
     """
 
     def __init__(self, scenario: Scenario, agents: Agents, world: World) -> None:
-        self._groups, self._labels, self._world = [each.name for each in scenario.groups], agents.label, world
+        self._groups, self._listed, self._world = [each.name for each in scenario.groups], agents, world
 
     @property
     def highest(self) -> int:
         """The highest entity of an agent that there has been or can be put in."""
         world = self._world
-        return world.entities.highest_row if world.newcomers is not None else len(self._labels)
+        return world.entities.highest_row if world.newcomers is not None else len(self._listed)
 
     def of(self, entity: int) -> str:
         """Return what an agent is called; one that came while the run lasted and has left is known by its
         entity alone.
         """
-        if 1 <= entity <= len(self._labels):
-            return self._labels[entity - 1]
+        if 1 <= entity <= len(self._listed):
+            return self._listed.label(entity - 1)
         found = self._identity(entity)
         return f"{self._groups[found[0]]}[{found[1]}]" if found is not None else f"agent {entity}"
 
@@ -121,21 +122,23 @@ class AgentNames:
 
     def entity_of(self, name: str) -> int:
         """Return the entity of an agent; 0 if there is none of that name."""
-        if name in self._labels:
-            return self._labels.index(name) + 1
+        listed = self._listed
+        if by_id := _BY_ID.fullmatch(name):
+            return int(np.append(np.flatnonzero(listed.id == int(by_id[1])) + 1, 0)[0])
         parts = _OF_GROUP.fullmatch(name)
         if parts is None or parts[1] not in self._groups:
             return 0
         group, agents, outside = self._groups.index(parts[1]), self._world.agents, self._world.outside
         for entity, own, index in (
+            (np.where(listed.id == NO_ID, np.arange(1, len(listed) + 1), 0), listed.group, listed.index),
             (agents.entity, agents.group, agents.index),
             (outside["entity"], outside["group"], outside["index"]),
         ):
-            rows = np.flatnonzero((own == group) & (index == int(parts[2])))
+            rows = np.flatnonzero((own == group) & (index == int(parts[2])) & (entity > 0))
             if len(rows):
                 return int(entity[rows[0]])
         return 0
 
     def near(self, name: str) -> str:
         """Return in words which name may be meant by one that is not there."""
-        return suggestion(name, self._labels)
+        return suggestion(name, map(self._listed.label, range(len(self._listed))))

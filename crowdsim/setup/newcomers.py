@@ -109,8 +109,8 @@ def agents_by_identity(
         own = getattr(listed, name)
         if name == "itineraries":
             found[name] = itineraries
-        elif name == "label":
-            found[name] = [""] * len(entity)
+        elif name == "group_names":
+            found[name] = own
         else:
             found[name] = np.zeros((len(entity), *own.shape[1:]), dtype=own.dtype)
             found[name][is_listed] = own[entity[is_listed] - 1]

@@ -14,7 +14,7 @@ from crowdsim.scenario.together import NO_PARTY
 from crowdsim.setup import packing
 from crowdsim.setup.draws import draw_distribution
 from crowdsim.setup.placement import place
-from crowdsim.world.random import Stream, agent_key
+from crowdsim.world.random import Stream, agent_keys
 
 _AT_ONCE = 256  # Sizes that are drawn together; a call of a kernel for each would cost more than the draw.
 # Most parties for each of which the ground round its first agent is looked at; beyond, members get the
@@ -54,7 +54,7 @@ class Parties:
 
     def _drawn(self, first: int) -> list[int]:
         """Return the sizes of some parties, from one on."""
-        keys = np.array([agent_key(self._name, first + each) for each in range(_AT_ONCE)], dtype=np.uint64)
+        keys = agent_keys(self._name, first + np.arange(_AT_ONCE))
         sizes = draw_distribution(self._size, self._seed, int(Stream.PARTY), keys)
         return np.maximum(1, sizes.astype(np.int64)).tolist()
 
@@ -119,8 +119,7 @@ def party_keys(
         parties = parties_of(scenario, each)
         if parties is not None:
             rows = np.flatnonzero(group == number)
-            first = parties.first_of(index[rows]).tolist()
-            found[rows] = np.array([agent_key(each.name, own) for own in first], dtype=np.uint64)
+            found[rows] = agent_keys(each.name, parties.first_of(index[rows]))
     return found
 
 

@@ -181,28 +181,9 @@ class Ledger:
                 discs_going_on(world),
             )
         )
-        finds_all = np.array(
-            [scenario.navigation_of(group).name in OWN for group in scenario.groups], dtype=np.bool_
-        )
-        chosen = [scenario.navigation_of(group).values for group in scenario.groups]
-        is_kept_off = np.array([bool(each["forbid"] or each["allow"]) for each in chosen], dtype=np.bool_)
-        reasons = [
-            (
-                self._as_vehicle(row, tick)
-                or self._at_connection(row)
-                or reason_of(
-                    agents,
-                    row,
-                    int(found.cause[row]),
-                    finds_all=bool(finds_all[agents.group[row]]),
-                    is_kept_off=bool(is_kept_off[agents.group[row]]),
-                )
-            )
-            + self._in_state(row)
-            for row in walkers.tolist()
-        ]
+        reasons = self._reasons(walkers, found.cause, tick)
         deadlocked = self._deadlocked
-        order = sorted(range(len(walkers)), key=lambda i: (agents.is_stuck[walkers[i]] == 0, walkers[i]))
+        order = np.lexsort((walkers, agents.is_stuck[walkers] == 0))[:MOST_NAMED].tolist()
         return Verdict(
             scenario=scenario.name,
             ended=ended,
@@ -215,7 +196,7 @@ class Ledger:
             reasons=dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0]))),
             left=[
                 self._left(agents, int(walkers[i]), reasons[i], tick, int(found.waits_for[walkers[i]]))
-                for i in order[:MOST_NAMED]
+                for i in order
             ],
             last_arrival_s=self._seconds(numbers["last_arrival_tick"]) if self._arrivals.any() else None,
             simulated_s=self._seconds(tick),
@@ -250,6 +231,36 @@ class Ledger:
             choice_changes=int(numbers["choice_changes"]),
         )
 
+    def _reasons(self, rows: NDArray[np.int64], cause: NDArray[np.uint8], tick: int) -> list[str]:
+        """Return in words why agents, (k,) rows, have not arrived; `cause` is why each row is stuck."""
+        world, agents, scenario = self._built.world, self._built.world.agents, self._built.scenario
+        chosen = [scenario.navigation_of(group) for group in scenario.groups]
+
+        def reason(row: int) -> str:
+            own = chosen[agents.group[row]]
+            return reason_of(
+                agents,
+                row,
+                int(cause[row]),
+                finds_all=own.name in OWN,
+                is_kept_off=bool(own.values["forbid"] or own.values["allow"]),
+            )
+
+        # of a million agents few differ in what the reason is made of
+        code = agents.group[rows].astype(np.int64)
+        for column in (agents.activity, agents.waits, agents.path_status, cause):
+            code = code * 256 + column[rows]
+        _, first, alike = np.unique(code, return_index=True, return_inverse=True)
+        words = [reason(row) for row in rows[first].tolist()]
+        found = [words[each] for each in alike.tolist()]
+        drives = world.drives()
+        has_more = world.riding is not None or world.machines is not None
+        for place in np.flatnonzero(drives[rows] | has_more).tolist():
+            row = int(rows[place])
+            vehicle = self._as_vehicle(row, tick) if drives[row] else ""
+            found[place] = (vehicle or self._at_connection(row) or found[place]) + self._in_state(row)
+        return found
+
     def _by_goal(self) -> dict[str, int]:
         """Return how many arrived at each goal, by name; those of exits that no agent took, too."""
         goals, counts = self._built.scenario.goals, self._arrivals.tolist()
@@ -278,10 +289,8 @@ class Ledger:
         return found
 
     def _as_vehicle(self, row: int, tick: int) -> str:
-        """Return in words what a vehicle does; empty where it is none."""
+        """Return in words what a vehicle does."""
         world, agents = self._built.world, self._built.world.agents
-        if not world.drives()[row]:
-            return ""
         if tick <= agents.start_tick[row]:
             return NOT_YET
         if agents.drive_speed[row] > 0.0 or agents.held_by[row] == NOBODY:

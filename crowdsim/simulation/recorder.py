@@ -86,8 +86,8 @@ class Recorder:
         self._frames = 0
         self._region = scenario.record.region
         self._world, self._built = built.world, built
-        # the agents of the roster that the scenario lists; others come once only
-        self._known: set[int] = set()
+        # by entity: which of the agents that the scenario lists are in the roster; others come once only
+        self._known = np.zeros(len(built.all_agents) + 1, dtype=np.bool_)
         self._chosen = recorded(scenario, built.all_agents)
         header = Header(
             name=scenario.name,
@@ -157,7 +157,7 @@ class Recorder:
         self.writer.begin_with(recording, last_tick, interventions)
         listed = recording.table("roster")
         is_known = (listed["spawn_tick"] <= last_tick) & (listed["entity"] <= self._world.listed)
-        self._known = set(listed["entity"][is_known].tolist())
+        self._known[listed["entity"][is_known]] = True
         self._frames = self.writer.committed.frames
 
     def frame(self, tick: int, agents: AgentColumns) -> None:
@@ -212,8 +212,8 @@ class Recorder:
     def _list_new(self, tick: int, events: NDArray[Any]) -> None:
         """Record the unchanging facts of agents that came in this tick for the first time."""
         spawned = events["entity"][events["kind"] == EventKind.SPAWN]
-        spawned = spawned[spawned <= self._world.listed].tolist()
-        listed = np.array(sorted({*spawned} - self._known), dtype=np.int64)
+        spawned = np.unique(spawned[spawned <= self._world.listed])
+        listed = spawned[~self._known[spawned]]
         if len(listed):
             columns = self._built.columns()
             self._list(listed, {name: columns[name][listed - 1] for name in _FACTS}, tick)
@@ -233,7 +233,7 @@ class Recorder:
         for name in _FACTS:
             rows[name] = columns[name]
         self.writer.roster(rows)
-        self._known |= set(entity[is_listed].tolist())
+        self._known[entity[is_listed]] = True
 
     def intervention(self, tick: int, line: bytes) -> None:
         """Record what a program did after a tick."""

@@ -6,6 +6,9 @@ long as the run lasts, discs are numbered from `FIRST_DISC`. What has no row (go
 program adds) is a thing and is numbered from `FIRST_THING`. All have components: instances of dataclasses, at
 most one of each class.
 
+An agent that has nothing but its list of goals, which it shares with others, is no entity of esper's: a
+million of those would take 0.7 GB and 8 s. esper hears of it when it is given more.
+
 esper keeps its world in module variables, and numbers entities by counting. So each world here has a context
 of esper of its own, which every call first makes the current one: two simulations in one process do not
 disturb each other. Which number of esper's an entity has is known here alone: what has left takes nothing.
@@ -14,8 +17,8 @@ disturb each other. Which number of esper's an entity has is known here alone: w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar, cast
 
 import esper
 import numpy as np
@@ -30,10 +33,16 @@ MOST_THINGS = 2_000_000
 Processor = esper.Processor
 C = TypeVar("C")
 _numbers = itertools.count(1)
+_IN_ESPER = -2  # In place of the component that an entity shares.
 
 
 class Entities:
     """What exists in one world.
+
+    Parameters
+    ----------
+    shared : sequence of objects
+        Components that many entities with rows share, see `add_sharing`.
 
     Attributes
     ----------
@@ -42,7 +51,11 @@ class Entities:
         `FIRST_THING` on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shared: Sequence[object] = ()) -> None:
+        self._shared = shared
+        # entities that came with one of these, ascending, and which it is: all that they have, while esper
+        # knows nothing of them
+        self._sharing, self._which = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
         self._context = f"crowdsim-{next(_numbers)}"
         self._of_esper: dict[int, int] = {}  # esper's numbers by entity
         self._entity: dict[int, int] = {}  # and back
@@ -62,6 +75,19 @@ class Entities:
         first = self.highest_row + 1
         self.highest_row += len(components)
         return self._make(range(first, first + len(components)), components)
+
+    def add_sharing(self, which: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Make entities with rows, (k,), each with one of the shared components; return their numbers,
+        ascending.
+        """
+        entity = np.arange(self.highest_row + 1, self.highest_row + 1 + len(which), dtype=np.int64)
+        self.highest_row += len(which)
+        self._share(np.concatenate([self._sharing, entity]), np.concatenate([self._which, which]))
+        return entity
+
+    def _share(self, entity: NDArray[np.int64], which: NDArray[np.int32]) -> None:
+        self._sharing, self._which = entity, which.astype(np.int32)
+        self._forget({type(each) for each in self._shared})
 
     def add_discs(self, components: Sequence[tuple[object, ...]]) -> NDArray[np.int64]:
         """The same for discs where agents come for as long as the run lasts."""
@@ -88,8 +114,17 @@ class Entities:
 
     def delete(self, entities: Iterable[int]) -> None:
         """Take entities out of the world, with their components."""
+        gone = np.fromiter(entities, dtype=np.int64)
+        place = np.searchsorted(self._sharing, gone)
+        shares = place < len(self._sharing)
+        shares[shares] = self._sharing[place[shares]] == gone[shares]
+        if shares.any():
+            place = place[shares]
+            is_alone = self._which[place] != _IN_ESPER
+            gone = np.concatenate([gone[~shares], gone[shares][~is_alone]])
+            self._share(np.delete(self._sharing, place), np.delete(self._which, place))
         _enter(self._context)
-        for entity in entities:
+        for entity in gone.tolist():
             own = self._of_esper.pop(entity)
             del self._entity[own]
             components: tuple[Any, ...] = esper.components_for_entity(own)
@@ -97,7 +132,7 @@ class Entities:
             esper.delete_entity(own, immediate=True)
 
     def __contains__(self, entity: int) -> bool:
-        return entity in self._of_esper
+        return entity in self._of_esper or self._alone(entity) >= 0
 
     def add(self, entity: int, component: object) -> None:
         """Give an entity a component, in place of one of the same class.
@@ -131,6 +166,9 @@ class Entities:
         KeyError
             If there is no such entity, or it has none of that class.
         """
+        place = self._alone(entity)
+        if place >= 0 and type(self._shared[self._which[place]]) is kind:
+            return cast("C", self._shared[self._which[place]])
         return esper.component_for_entity(self._at(entity), kind)
 
     def components(self, entity: int) -> tuple[Any, ...]:
@@ -141,6 +179,9 @@ class Entities:
         KeyError
             If there is no such entity.
         """
+        place = self._alone(entity)
+        if place >= 0:
+            return (self._shared[self._which[place]],)
         return esper.components_for_entity(self._at(entity))
 
     def query(self, kind: type[C]) -> list[tuple[int, C]]:
@@ -153,9 +194,12 @@ class Entities:
         found = self._found.get(kind)
         if found is None:
             _enter(self._context)
-            found = sorted(
-                ((self._entity[number], each) for number, each in esper.get_component(kind)), key=_by_entity
-            )
+            found = [(self._entity[number], each) for number, each in esper.get_component(kind)]
+            if any(type(each) is kind for each in self._shared):
+                rows = np.flatnonzero(self._which != _IN_ESPER)
+                pairs = zip(self._sharing[rows].tolist(), self._which[rows].tolist(), strict=True)
+                found += [(entity, cast("C", self._shared[which])) for entity, which in pairs]
+            found.sort(key=_by_entity)
             self._found[kind] = found
         return found
 
@@ -175,14 +219,16 @@ class Entities:
         esper.process(*arguments)
 
     def restore_rows(
-        self, highest: int, highest_disc: int, components: Mapping[int, tuple[object, ...]]
+        self, highest: int, highest_disc: int, entity: NDArray[np.int64], which: NDArray[np.int32]
     ) -> None:
-        """Have the entities with rows that are the keys of a mapping, and no others; so many of them, and of
-        discs with numbers of their own, there have ever been.
+        """Have these entities with rows, (k,), ascending, and no others, each with the shared component that
+        it says, or with none (-1); so many of them, and of discs with numbers of their own, there have ever
+        been.
         """
-        self._found.clear()
-        self.delete([entity for entity in self._of_esper if entity <= FIRST_THING])
-        self._make(components, list(components.values()))
+        self.delete([each for each in self._of_esper if each <= FIRST_THING])
+        self._share(entity[which >= 0], which[which >= 0])
+        bare = entity[which < 0].tolist()
+        self._make(bare, [()] * len(bare))
         self.highest_row, self.highest_disc = highest, highest_disc
 
     def things(self) -> NDArray[np.int64]:
@@ -212,9 +258,21 @@ class Entities:
         return {"highest": np.array([self.highest_thing], dtype=np.int64), "entity": self.things()}
 
     def _at(self, entity: int) -> int:
-        """Enter the context; return esper's number of an entity."""
+        """Enter the context; return esper's number of an entity, of which it hears now at the latest."""
         _enter(self._context)
+        place = self._alone(entity)
+        if place >= 0:
+            self._make([entity], [(self._shared[self._which[place]],)])
+            self._which[place] = _IN_ESPER
         return self._of_esper[entity]
+
+    def _alone(self, entity: int) -> int:
+        """Return the place of an entity among those that share and have nothing else; else -1."""
+        place = int(np.searchsorted(self._sharing, entity))
+        is_alone = (
+            place < len(self._sharing) and self._sharing[place] == entity and self._which[place] != _IN_ESPER
+        )
+        return place if is_alone else -1
 
 
 def _enter(context: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,13 @@ def agent_key(group: str, index: int, explicit_id: int | None = None) -> int:
     """
     text = f"#{explicit_id}" if explicit_id is not None else f"{group}\0{index}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def agent_keys(group: str, index: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return the keys of agents of one group, by their indices in it, (k,)."""
+    name = f"{group}\0".encode()
+    hashed = [hashlib.blake2b(b"%b%d" % (name, each), digest_size=8).digest() for each in index.tolist()]
+    return np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64)
 
 
 @kernel

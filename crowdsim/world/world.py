@@ -259,7 +259,7 @@ class World:
         self.corridor_groups: NDArray[np.bool_] | None = None
         self.events = EventLog()
         self.tick = 0
-        self.entities = Entities()
+        self.entities = Entities(itineraries)
         self._scenario_things = 0
         self._first_reach = walls.reach
         self._born: dict[str, NDArray[Any]] = {}  # the entities of all agents, and what they are born with
@@ -563,13 +563,15 @@ class World:
 
     def _bear(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
         """Make entities of agents, and return their columns."""
-        own = [self.itineraries[number] for number in columns["itinerary"].tolist()]
-        first_speed = np.array([each.speeds[0] if each.speeds else np.nan for each in own], dtype=np.float64)
+        own, lists = columns["itinerary"], self.itineraries
+        speeds = [each.speeds[0] if each.speeds else np.nan for each in lists]
+        first_speed = np.array(speeds, dtype=np.float64)[own]
+        goals = np.array([each.goals[0] if each.goals else -1 for each in lists], dtype=np.int32)
         found: dict[str, Any] = {
             **columns,
-            "entity": self.entities.add_rows([(each,) for each in own]),
+            "entity": self.entities.add_sharing(own),
             "desired_speed": np.where(np.isnan(first_speed), columns["desired_speed"], first_speed),
-            "goal": np.array([each.goals[0] if each.goals else -1 for each in own], dtype=np.int32),
+            "goal": goals[own],
         }
         return found
 
@@ -831,17 +833,11 @@ class World:
             self.take_tiles()
         self.events.put_back(_events_in(saved.below("events/"), tick, known))
         agents, outside = self.agents, self.outside
-        itinerary = dict(zip(agents.entity.tolist(), agents.itinerary.tolist(), strict=True))
         away = self._life_of(outside["entity"], outside["group"], outside["index"])["itinerary"]
-        itinerary |= dict(zip(outside["entity"].tolist(), away.tolist(), strict=True))
-        self.entities.restore_rows(
-            highest,
-            highest_disc,
-            {
-                entity: (self.itineraries[number],) if number >= 0 else ()
-                for entity, number in sorted(itinerary.items())
-            },
-        )
+        entity = np.concatenate([agents.entity, outside["entity"]])
+        order = np.argsort(entity, kind="stable")
+        itinerary = np.concatenate([agents.itinerary, away])
+        self.entities.restore_rows(highest, highest_disc, entity[order], itinerary[order])
         self.entities.restore_things(saved.below("things/"), self._scenario_things)
 
     def _restore_outside(self, saved: Saved, known: Numbers) -> None:

@@ -10,9 +10,12 @@ import re
 import numpy as np
 import pytest
 
+from crowdsim.pictures.view import page
+from crowdsim.pictures.view.facts import gather
+from crowdsim.pictures.view.moves import Thinning
 from crowdsim.pictures.view.page import assemble, write_page
 from crowdsim.recording.opening import open_run
-from crowdsim.scenario.load import parse_scenario
+from crowdsim.scenario.load import parse_scenario, scenario_of_run
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import BUSY
 from tests.reference.view_packing import unpack
@@ -141,6 +144,34 @@ def test_a_page_beyond_its_size_is_thinned_and_says_so(busy, tmp_path):
     assert arrays["frame_tick"][-1] == 60
     found, whole = rows_of(facts, arrays), rows_of(*busy[3:])
     assert all(found[key][:2] == pytest.approx(whole[key][:2]) for key in found)
+
+
+def test_agents_that_a_page_leaves_out_are_in_none_of_its_arrays(busy):
+    path, told, *_ = busy
+    with open_run(path) as recording:
+        packed, has = gather(recording, scenario_of_run(recording.header, str(path)), Thinning(1, 3))
+        entities, events = np.sort(recording.roster()["entity"].to_numpy())[::3], recording.events()
+    facts, arrays = unpack(packed)
+    assert has["agents"] == len(entities) < told["agents"] and facts["words"] == [
+        f"Every 3rd of {told['agents_recorded']} agents is kept, with its events."
+    ]
+    assert {len(array) for name, array in arrays.items() if name.startswith("agent_")} == {len(entities)}
+    assert list(arrays["agent_entity"]) == entities.tolist()
+    kept = events[events["entity"].isin([0, *entities])]
+    assert len(arrays["event_tick"]) == len(kept) < len(events)
+
+
+def test_a_large_page_is_thinned_at_once_after_a_look_at_a_few_agents(busy, tmp_path, monkeypatch):
+    path, told, *_ = busy
+    monkeypatch.setattr(page, "MOST_TRIED", 100)
+    monkeypatch.setattr(page, "LOOKED_AT", 500)
+    tried = []
+    monkeypatch.setattr(page, "gather", lambda *given: tried.append(given[2]) or gather(*given))
+    thin, *_ = page_of(path, tmp_path / "thin.html", megabytes=0.005)
+    assert tried[0] == Thinning(1, 3) and tried[1] != Thinning() and thin["bytes"] < told["bytes"]
+    tried.clear()
+    same, *_ = page_of(path, tmp_path / "whole.html")
+    assert tried == [Thinning(1, 3), Thinning()] and same["bytes"] == told["bytes"]
 
 
 def test_what_cannot_be_thinned_is_said(busy, tmp_path):

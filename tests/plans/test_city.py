@@ -1,13 +1,17 @@
 """A made city: the same seed gives the same one, its ground is connected, and it loads as a scenario."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 import shapely
 
-from crowdsim.errors import CrowdsimError
+from crowdsim.errors import CrowdsimError, ScenarioError
+from crowdsim.geometry.made_city import make_city
 from crowdsim.navigation.mesh.build import build_mesh
-from crowdsim.plans.city import city_files, make_city
-from crowdsim.scenario.load import load_scenario
+from crowdsim.plans.city import city_files
+from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.setup.build import build_world
 from tests.cli.command import crowdsim
 
@@ -52,12 +56,47 @@ def test_houses_and_polygons_grow_with_the_area_of_a_city():
         (1000.0, 20.0, "blocks of 20 m are too small"),
         (float("nan"), 100.0, "no room"),
         (1000.0, float("nan"), "too small"),
-        (1e6, 100.0, "100,000,000 blocks of 100 m, and 250,000 are the most"),
+        (1e6, 100.0, "100,000,000 blocks of 100 m, and 50,000 are the most"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused_with_a_way_out(size, block, words):
     with pytest.raises(CrowdsimError, match=words):
         make_city(size, block=block)
+
+
+def city_scenario(**city):
+    return {
+        "version": 1,
+        "geometry": {"walkable": {"city": city}},
+        "goals": {"out": {"region": {"box": [0, 0, 500, 8]}}},
+        "groups": [{"name": "people", "count": 5, "goals": "out"}],
+    }
+
+
+def test_a_scenario_may_ask_for_a_city_and_its_recording_has_the_ground_itself():
+    scenario = parse_scenario(json.dumps(city_scenario(size=500, seed=2)))
+    own = {**city_scenario(), "geometry": {"walkable": {"wkt": make_city(500.0, 2).ground.wkt}}}
+    assert scenario.geometry.walkable.equals_exact(load_scenario(own).geometry.walkable)
+    written = scenario.canonical()
+    assert "city:" not in written and parse_scenario(written).canonical() == written
+    assert len(build_world(scenario).agents) == 5
+
+
+@pytest.mark.parametrize(
+    "city, words",
+    [
+        ({"size": 100}, "a city of 100 m has no room for 2 blocks of 100 m"),
+        ({"size": 5e6}, "2,500,000,000 blocks of 100 m, and 50,000 are the most"),
+        ({"size": 500, "block": 20}, "blocks of 20 m are too small"),
+        ({"size": 500, "seed": -1}, "geometry.walkable.city.seed"),
+        ({"seed": 1}, 'geometry.walkable.city: the key "size" is missing'),
+    ],
+)
+def test_a_city_that_cannot_be_is_one_problem_with_its_place_and_a_way_out(city, words):
+    with pytest.raises(ScenarioError, match=re.escape(words)) as error:
+        parse_scenario(json.dumps(city_scenario(**city)), file="town.yaml")
+    (problem,) = error.value.problems
+    assert problem.line == 1 and problem.file == "town.yaml"
 
 
 def test_the_command_writes_a_scenario_that_runs_and_replaces_nothing(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 
 from crowdsim.recording.opening import open_run
 from crowdsim.regression.golden_recordings import is_golden
-from tests.crowds import ROOT, SCENARIOS
+from tests.crowds import LARGE, ROOT, SCENARIOS
 
 GOLDEN = ROOT / "runs" / "golden"
 MOST_BYTES = 100_000 * 32  # of all of them together
@@ -22,17 +22,18 @@ MOST_BYTES = 100_000 * 32  # of all of them together
 
 class Kept(NamedTuple):
     """What is kept of a scenario: all for so many seconds, digests until a later time;
-    of large crowds fewer agents.
+    of large crowds fewer agents, of the largest less ground.
     """
 
     seconds: float
     until: float = 20.0
     counts: tuple[int, ...] = ()
+    more: tuple[str, ...] = ()
 
     @property
     def sets(self) -> list[str]:
         """Values of the scenario to change."""
-        return [f"groups.{group}.count={count}" for group, count in enumerate(self.counts)]
+        return [*self.more, *(f"groups.{group}.count={count}" for group, count in enumerate(self.counts))]
 
 
 KEPT = {
@@ -40,6 +41,7 @@ KEPT = {
     "basement-to-roof": Kept(1.0, until=60.0),
     "bottleneck": Kept(1.5, counts=(40,)),
     "bridge": Kept(1.5, counts=(20, 20)),
+    "city": Kept(1.0, until=5.0, more=LARGE["city"]),
     "cliff": Kept(1.0, until=25.0),
     "closing-door": Kept(1.5),
     "concourse": Kept(1.5, counts=(8, 8, 8, 8)),
@@ -58,6 +60,7 @@ KEPT = {
     "museum": Kept(1.0, until=60.0),
     "night-watch": Kept(2.0, until=90.0),
     "open-10000": Kept(1.0, until=5.0, counts=(10, 10, 10, 10)),
+    "open-1000000": Kept(1.0, until=5.0, more=LARGE["open-1000000"]),
     "overpass": Kept(1.0, until=30.0),
     "park": Kept(1.5, counts=(12, 6, 6)),
     "platform": Kept(2.0, until=70.0),

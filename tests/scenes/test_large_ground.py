@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import crowdsim
+from crowdsim.geometry.made_city import make_city
 from crowdsim.navigation.hierarchy import planner as planner_module
 from crowdsim.navigation.hierarchy.known import KnownCosts
-from crowdsim.plans.city import city_files, make_city
+from crowdsim.plans.city import city_files
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import PathStatus

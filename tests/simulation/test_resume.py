@@ -16,7 +16,7 @@ from crowdsim.recording.compare import first_difference
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.checkpoints import Rotation, Start, checkpoint_of, require_same_shape
 from crowdsim.simulation.simulation import Simulation
-from tests.crowds import SCENARIOS
+from tests.crowds import LARGE, SCENARIOS
 
 ALL = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
 SECONDS = 20.0
@@ -84,7 +84,7 @@ def test_a_run_in_two_parts_is_the_whole_run(name, sets, tmp_path):
 
 @pytest.mark.full
 @pytest.mark.parametrize("model", sorted(available_models()))
-@pytest.mark.parametrize("name", [name for name in ALL if name != "open-10000"])
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("open-10000", *LARGE)])
 def test_every_scenario_under_every_model_in_two_parts(name, model, tmp_path):
     check_resume(
         name,

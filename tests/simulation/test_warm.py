@@ -13,9 +13,11 @@ from pathlib import Path
 import crowdsim
 from crowdsim.kernels.compiling import KernelDispatcher
 from crowdsim.simulation.warm import warm_kernels
+from tests.crowds import LARGE
 
+LARGE["open-10000"] = ["stop.after=2"]
 scenarios = [
-    crowdsim.load_scenario(path, sets=["stop.after=SECONDS" if path.stem != "open-10000" else "stop.after=2"])
+    crowdsim.load_scenario(path, sets=["stop.after=SECONDS", *LARGE.get(path.stem, [])])
     for path in sorted(Path("scenarios").glob("*.yaml"))
 ]
 warm_kernels(scenarios[0], crowdsim.Simulation)

@@ -20,6 +20,11 @@ class Mark:
     number: int
 
 
+@dataclass
+class Other:
+    name: str
+
+
 @pytest.fixture
 def entities():
     found = Entities()
@@ -49,6 +54,33 @@ def test_a_list_that_was_asked_for_stays_as_it_is_while_components_go(entities):
     for entity, _ in entities.query(Mark):
         entities.remove(entity, Mark)
     assert entities.query(Mark) == []
+
+
+def test_entities_that_share_a_component_have_it_whether_or_not_they_have_others():
+    shared = [Other("a"), Other("b")]
+    entities = Entities(shared)
+    assert entities.add_sharing(np.array([0, 1, 1, 0])).tolist() == [1, 2, 3, 4]
+    assert entities.add_rows([(Mark(7),)]).tolist() == [5]
+    assert entities.component(3, Other) is shared[1] and entities.components(4) == (shared[0],)
+    entities.add(2, Mark(1))
+    assert entities.components(2) == (shared[1], Mark(1)) and entities.query(Mark) == [
+        (2, Mark(1)),
+        (5, Mark(7)),
+    ]
+    assert entities.query(Other) == [(1, shared[0]), (2, shared[1]), (3, shared[1]), (4, shared[0])]
+    with pytest.raises(KeyError):
+        entities.component(1, Mark)
+    entities.delete([4, 2])
+    assert entities.query(Other) == [(1, shared[0]), (3, shared[1])] and entities.query(Mark) == [
+        (5, Mark(7))
+    ]
+    assert 1 in entities and 2 not in entities and 4 not in entities
+    assert entities.add_sharing(np.array([1])).tolist() == [6] and entities.remove(6, Other) is shared[1]
+    assert entities.components(6) == () and entities.query(Other) == [(1, shared[0]), (3, shared[1])]
+    for gone in (2, 4):
+        with pytest.raises(KeyError):
+            entities.add(gone, Mark(0))
+    entities.close()
 
 
 def test_what_has_no_row_takes_no_number_from_what_has_one(entities):

@@ -8,6 +8,7 @@ import pytest
 from crowdsim.world.random import (
     Stream,
     agent_key,
+    agent_keys,
     draw_uniform,
     fill_normal,
     fill_uniform,
@@ -91,6 +92,12 @@ def test_streams_seeds_and_indices_give_different_numbers():
         draw_uniform(1, Stream.SPEED, keys, 0.0, 1.0, 1),
     ):
         assert not np.any(first == other)
+
+
+def test_keys_of_many_agents_are_those_of_each():
+    index = np.array([0, 7, 250_000, 999_999])
+    for group in ("crowd", "été 7"):
+        assert agent_keys(group, index).tolist() == [agent_key(group, each) for each in index.tolist()]
 
 
 def test_agent_key_takes_the_explicit_id_before_group_and_index():

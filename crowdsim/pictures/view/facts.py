@@ -10,7 +10,16 @@ import shapely
 
 from crowdsim.measures.obstacles import places_of_obstacles
 from crowdsim.pictures.budget import longest_ticks
-from crowdsim.pictures.view.moves import LIMIT, STEP_M, Packer, add_moves, in_steps, kept_frames
+from crowdsim.pictures.view.moves import (
+    LIMIT,
+    STEP_M,
+    Packer,
+    Thinning,
+    add_moves,
+    in_steps,
+    kept_agents,
+    kept_frames,
+)
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import EventKind, digest_text
 from crowdsim.scenario.connections import End
@@ -203,10 +212,15 @@ def add_obstacles(
     return found
 
 
-def add_events(packer: Packer, recording: Recording, origin: tuple[float, float]) -> str:
-    """Add what happened to a page; return a word about what was left out, if anything was."""
-    events = recording.events()
-    left_out = ""
+def add_events(packer: Packer, recording: Recording, origin: tuple[float, float], thinning: Thinning) -> str:
+    """Add what happened to a page, to the agents that are kept and to what is no agent; return a word about
+    what was left out, if anything was.
+    """
+    events, left_out = recording.events(), ""
+    entities = kept_agents(recording, thinning)["entity"].to_numpy()
+    if thinning.agent_step > 1:
+        others = np.setdiff1d(recording.roster()["entity"].to_numpy(), entities)
+        events = events[~np.isin(events["entity"].to_numpy(), others)]
     if len(events) > MOST_EVENTS:
         counts = events["kind"].value_counts().sort_values()
         kept = counts.index[counts.cumsum() <= MOST_EVENTS]
@@ -216,7 +230,6 @@ def add_events(packer: Packer, recording: Recording, origin: tuple[float, float]
         )
         events = events[events["kind"].isin(kept)]
     numbers = {kind.name: int(kind) for kind in EventKind}
-    entities = np.sort(recording.roster()["entity"].to_numpy())
     entity = events["entity"].to_numpy()
     agent = np.searchsorted(entities, entity)
     if len(entities):
@@ -274,7 +287,7 @@ def run_facts(scenario: Scenario, recording: Recording) -> dict[str, Any]:
 
 
 def gather(
-    recording: Recording, scenario: Scenario, thinning: Any, note: Callable[[str], None] = lambda _: None
+    recording: Recording, scenario: Scenario, thinning: Thinning, note: Callable[[str], None] = lambda _: None
 ) -> tuple[bytes, dict[str, Any]]:
     """Return everything that a page shows, packed, and what of the recording it has.
 
@@ -292,7 +305,8 @@ def gather(
     bytes
         As `Packer.pack` makes them.
     dict
-        As `add_moves` returns it, with ``words``: what was left out, as sentences.
+        As `add_moves` returns it, with ``words``: what was left out, as sentences; and ``facts_bytes``: how
+        many of the bytes are those of the plan and of all else that is no array.
     """
     packer, origin = Packer(), origin_of(scenario)
     has = add_moves(packer, recording, scenario, origin, thinning, note)
@@ -310,7 +324,8 @@ def gather(
             f"{apart:g} s apart."
         )
     if thinning.agent_step > 1:
-        words.append(f"Every {_ordinal(thinning.agent_step)} of {recording.commit.agents:,} agents is kept.")
+        which = _ordinal(thinning.agent_step)
+        words.append(f"Every {which} of {recording.commit.agents:,} agents is kept, with its events.")
     facts = run_facts(scenario, recording) | plan_facts(scenario, recording, origin)
     facts |= {
         "obstacles": add_obstacles(packer, scenario, recording, shown, origin),
@@ -330,14 +345,15 @@ def gather(
             *(_waypath(each, origin) for each in scenario.waypaths),
         ],
     }
-    left_out = add_events(packer, recording, origin)
+    left_out = add_events(packer, recording, origin, thinning)
     if left_out:
         words.append(left_out)
     facts |= {"words": words, "origin": list(origin), "step_m": STEP_M, "direction_step": DIRECTION_STEP}
     facts["reasons_step"] = REASONS
     facts["choices"] = {int(reason): reason.words for reason in ChoiceReason}
     facts["choices_steps"] = [CHOICE_REASONS, GOALS]
-    return packer.pack(facts), has | {"words": words}
+    packed = packer.pack(facts)
+    return packed, has | {"words": words, "facts_bytes": packer.facts_bytes}
 
 
 def _ordinal(number: int) -> str:

@@ -8,7 +8,7 @@ import json
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from crowdsim.recording.reader import Recording
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.parties import party_numbers
 from crowdsim.world.columns import AgentState
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Places are multiples of it: no agent is farther than 1.8 mm from where it was. Finer steps cost a bit per
 # coordinate and halving.
@@ -44,6 +47,7 @@ class Packer:
         self._parts: list[bytes] = []
         self._table: dict[str, list[int]] = {}
         self._size = 0
+        self.facts_bytes = 0  # of what is packed: those of the facts, about
 
     def add(
         self, name: str, values: NDArray[Any], order: int = 0, starts: NDArray[np.int64] | None = None
@@ -88,6 +92,7 @@ class Packer:
             allow_nan=False,
             separators=(",", ":"),
         ).encode("utf-8")
+        self.facts_bytes = len(zlib.compress(text))
         squeeze = zlib.compressobj(9, zlib.DEFLATED, 15, 9)
         parts = [squeeze.compress(len(text).to_bytes(4, "little") + text)]
         parts += [squeeze.compress(part) for part in self._parts]
@@ -167,6 +172,11 @@ def kept_frames(count: int, step: int) -> NDArray[np.int64]:
     return np.append(kept, count - 1) if count and kept[-1] != count - 1 else kept
 
 
+def kept_agents(recording: Recording, thinning: Thinning) -> pd.DataFrame:
+    """Return the roster of the agents that are kept, ascending."""
+    return recording.roster().sort_values("entity", kind="stable").iloc[:: thinning.agent_step]
+
+
 def stretches(agent: NDArray[np.int64], frame: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the rows at which an agent begins to be there without a gap.
 
@@ -220,7 +230,7 @@ def add_moves(
     place_of[frames] = np.arange(len(frames))
     last_door = max((event.tick for event in scenario.events if event.opens), default=-1)
     ticks = recording.frames()["tick"].to_numpy()
-    roster = recording.roster().sort_values("entity", kind="stable")
+    roster = kept_agents(recording, thinning)
     entities = roster["entity"].to_numpy()
     parts, row = [], 0
     for block in recording.blocks(wanted) if len(entities) else ():
@@ -230,7 +240,7 @@ def add_moves(
         _note_waiting(block, ticks[frame] < last_door)
         agent = np.minimum(np.searchsorted(entities, block["id"]), len(entities) - 1)
         # one that the roster does not know has no size
-        keep = (place_of[frame] >= 0) & (agent % thinning.agent_step == 0) & (entities[agent] == block["id"])
+        keep = (place_of[frame] >= 0) & (entities[agent] == block["id"])
         parts.append(
             {
                 "agent": agent[keep],

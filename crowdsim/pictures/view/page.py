@@ -21,6 +21,8 @@ from crowdsim.scenario.load import scenario_of_run
 SCRIPTS = ("unpack.js", "crowd.js", "stage.js", "strips.js", "panel.js", "page.js")
 # That are packed at once: a gigabyte while that is done. More are thinned before their size is looked at.
 MOST_ROWS = 16_000_000
+# More rows are packed after a look at so many of them: packing 6 million takes a minute.
+MOST_TRIED, LOOKED_AT = 2_000_000, 100_000
 MOST_MEGABYTES = 25.0  # What mail programs and chats still pass on, and browsers open in a second or two.
 ATTEMPTS = 8
 
@@ -59,6 +61,8 @@ def write_page(
     thinning, limit = Thinning(), megabytes * 1e6
     if recording.commit.rows > MOST_ROWS:
         thinning = thinning.coarser(recording.commit.rows / MOST_ROWS, frame_s)
+    if recording.commit.rows > MOST_TRIED:
+        thinning = _after_a_look(recording, scenario, thinning, limit, note)
     for attempt in range(ATTEMPTS):
         packed, has = gather(recording, scenario, thinning, note)
         page = assemble(recording.header.name, packed)
@@ -83,6 +87,20 @@ def write_page(
         "rows_recorded": recorded.rows,
         "words": has["words"],
     }
+
+
+def _after_a_look(
+    recording: Recording, scenario: Any, thinning: Thinning, limit: float, note: Callable[[str], None]
+) -> Thinning:
+    """Return what to begin with, from the size of a page of a few agents."""
+    step = thinning.agent_step * -(-recording.commit.rows // LOOKED_AT)
+    packed, has = gather(recording, scenario, Thinning(thinning.frame_step, step), note)
+    of_agents = (len(packed) - has["facts_bytes"]) * step / thinning.agent_step
+    # letters of base64 for bytes; a quarter less, since agents that are close to each other pack better
+    size = 0.75 * 4.0 / 3.0 * (of_agents + has["facts_bytes"])
+    if size <= limit:
+        return thinning
+    return thinning.coarser(size / limit, recording.header.tick_s * recording.header.ticks_per_frame)
 
 
 def assemble(title: str, packed: bytes) -> bytes:

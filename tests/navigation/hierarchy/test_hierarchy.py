@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import shapely
 
+from crowdsim.geometry.made_city import make_city
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.hierarchy import planner as planner_module
@@ -27,7 +28,6 @@ from crowdsim.navigation.search.portal_points import place_points
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, FOUND, UNREACHABLE
 from crowdsim.navigation.tiles.make import build_tiles
-from crowdsim.plans.city import make_city
 from crowdsim.saved import SavedError
 from tests.navigation.worlds import free_points, located, pillar_hall, random_ground, rooms
 from tests.reference.hierarchy import Twin, areas_of
