@@ -164,7 +164,8 @@ def by_work(alarm: Alarm, kind: str, work: int, most: int) -> dict[str, Any]:
             moved = np.hypot(*(run.world.agents.position - before).T)
             found = events[events["kind"] == EventKind.PATH_FOUND]
             rows = np.searchsorted(run.world.agents.entity, found["entity"])
-            answered[rows], length[rows] = tick, found["x"]
+            first = answered[rows] < 0  # some lose their path again
+            answered[rows[first]], length[rows[first]] = tick, found["x"][first]
             there = events["entity"][events["kind"] == EventKind.ARRIVAL]  # on a guess
             is_there[np.searchsorted(run.world.agents.entity, there)] = True
             waits = np.flatnonzero((answered < 0) & ~is_there)
