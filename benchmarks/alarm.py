@@ -1,5 +1,5 @@
-"""An alarm: everybody in a large building gets a new goal in one tick. What planning does in that tick and in
-those after it, who waits for how long, how far guesses lead meanwhile, and what all paths cost.
+"""An alarm: all agents in a large building get a new goal in one tick. What planning does in that tick and in
+those after it, how long agents wait, how far guesses lead meanwhile, and what all paths cost.
 
     python benchmarks/alarm.py [--agents 100000] [--goals 50] [--kinds optimal mesh] [--work 100000]
         [--milliseconds 10] [--ticks 60] [--sample 2000] [--detour ./detour_paths] [--quick] [--json]
@@ -9,8 +9,8 @@ fiftieth of them by default, drawn from all of its ground. For each kind of plan
 
 In the first a tick does so much work. Told are the work and the processor time of planning in each tick; how
 long people waited, from the events alone, beside the bound: all expansions by those of a tick, and one tick;
-by how many ticks somebody was answered after others that asked later; and from positions alone, how many of
-those that wait for a path come on, how far they walk, and by how much their way is shorter then than from
+by how many ticks one was answered after others that asked later; and from positions alone, how many of
+those that wait for a path come on, how far they walk, and by how much their path is shorter then than from
 where they asked.
 
 In the second planning has so many milliseconds of processor time a tick, whatever the other systems take.
@@ -114,7 +114,7 @@ class Alarm:
         return run
 
     def ring(self, run: Simulation) -> None:
-        """Send everybody elsewhere."""
+        """Send all of them elsewhere."""
         entity = run.world.agents.entity.copy()
         for goal in range(len(self.goal)):
             run.set_goal(entity[goal :: len(self.goal)], f"g{goal}")
@@ -142,7 +142,7 @@ def spread(values: Any) -> dict[str, float]:
 
 
 def behind(when: Any) -> int:
-    """Return by how many ticks somebody was answered after one that asked later, (n,) in their order."""
+    """Return by how many ticks one was answered after another that asked later, (n,) in their order."""
     return int((when - np.minimum.accumulate(when[::-1])[::-1]).max())
 
 
@@ -308,7 +308,7 @@ def show(found: dict[str, Any]) -> None:
         if one["came_on"] is not None:
             print(
                 f"  while they wait {one['came_on']:.1%} come on in a tick; they walk {one['walked_m']:.2f} "
-                f"m, and their ways are {one['shorter_m']:.2f} m shorter then"
+                f"m, and their paths are {one['shorter_m']:.2f} m shorter then"
             )
     for one in found["by_clock"]:
         later = one["later_ms"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import shapely
 
-from benchmarks.alarm import Alarm, behind, building, places
+from benchmarks.alarm import Alarm, behind, building, by_work, places
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
@@ -77,6 +77,15 @@ def test_planning_keeps_to_its_work_nobody_waits_too_long_and_all_come_on(alarm,
     for goal in [slice(goal, None, GOALS) for goal in range(GOALS)] + [slice(None)] * (name not in TREES):
         assert behind(answered[goal][~on_a_guess[goal]]) <= at_most
     assert np.mean(np.concatenate(still)) < 0.1 and np.median(gone) > 0.3
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["optimal", "mesh"])
+def test_a_hundred_thousand_wait_no_longer_than_all_work_takes(kind):
+    found = by_work(Alarm(100_000, 50), kind, 100_000, 60)
+    assert found["most_in_a_tick"] <= 100_000 and found["unanswered"] == 0
+    assert found["longest_wait"] < found["bound"] and found["expansions"] < 3_000_000
+    assert found["behind_of_a_goal"] <= 1 and found["came_on"] > 0.9
 
 
 @pytest.mark.sample(3)

@@ -1,7 +1,7 @@
 """Numbers found by key, for thousands of keys at once: hash tables in arrays; equal keys brought together.
 
-A table never loses a key. Who fills one makes room for as many keys as there can be, and begins a new one
-when that is used up.
+A table never loses a key. It is made with room for as many keys as there can be; when that is used up, a new
+one is.
 """
 
 # mypy: allow-untyped-defs
@@ -41,7 +41,7 @@ def make_table(keys: int) -> KeyTable:
 def place_of(table, key):
     """Return where a key is in a table, or is to be put."""
     mask = table.key.size - 1
-    # products of 32 and 31 bits: they have no overflow, whoever does the sum
+    # products of 32 and 31 bits: they have no overflow, compiled or not
     mixed = ((key & 0xFFFFFFFF) * 1640531527) ^ ((key >> 32) * 1103515245)
     place = (mixed ^ (mixed >> 29)) & mask
     while table.key[place] != key and table.key[place] != NONE:
