@@ -763,10 +763,7 @@ class World:
 
     def _release_corridors(self, leaving: NDArray[np.bool_]) -> None:
         agents = self.agents
-        for start, capacity in zip(
-            agents.corridor_start[leaving].tolist(), agents.corridor_capacity[leaving].tolist(), strict=True
-        ):
-            self.corridors.release(start, capacity)
+        self.corridors.release(agents.corridor_start[leaving], agents.corridor_capacity[leaving])
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives in the world as named arrays."""

@@ -57,7 +57,8 @@ def test_a_system_writes_only_what_it_declares():
     callers = {"name": "callers", "positions": [[4.5, 6.0], [4.5, 6.8]], "goals": "table"}
     with simulation(
         {**BUSY, "groups": [*BUSY["groups"], idle, meeting, guests, callers]},
-        sets=["bodies.nudging=true", "bodies.replanning=true", "bodies.local_grid=true"],
+        # work enough that those that meet head on set off in one tick
+        sets=["bodies.nudging=true", "bodies.replanning=true", "bodies.local_grid=true", "budget.work=10"],
     ) as run:
         agents = run.world.agents
         written: dict[str, set[str]] = {type(system).__name__: set() for system in run.systems}

@@ -114,12 +114,13 @@ def test_a_restored_world_goes_on_numbering_where_it_was():
 def test_retire_frees_corridors_and_notes_only_agents_that_had_not_arrived():
     world = small_world()
     world.spawn(newcomers(2), np.zeros(2, dtype=np.int64))
-    start = world.corridors.allocate(16)
+    none = np.zeros(1, dtype=np.int64)
+    start = world.corridors.exchange(none, none, np.array([16]))[0]
     world.agents.corridor_start[0], world.agents.corridor_capacity[0] = start, 16
     world.agents.activity[1] = 3  # arrived
     world.events.take()
     world.retire(np.array([True, True]))
-    assert world.corridors.allocate(16) == start
+    assert world.corridors.exchange(none, none, np.array([16]))[0] == start
     events = world.events.take()
     assert events["kind"].tolist() == [EventKind.RETIRED] and events["entity"].tolist() == [1]
 

@@ -26,6 +26,7 @@ SMALLEST_BLOCK = 16
 # that a push can find.
 STRAY_LOOKAHEAD = 8
 SIZE_CLASSES = 32
+LEAST_FREE = 64  # Free blocks of a size that there is room for at first.
 _POWERS = 1 << np.arange(SIZE_CLASSES, dtype=np.int64)
 
 
@@ -84,13 +85,64 @@ def corridor_of(corridors, row):
     )
 
 
+@inlined_kernel
+def _size_class(capacity):
+    size_class = 0
+    while capacity > 1:
+        capacity >>= 1
+        size_class += 1
+    return size_class
+
+
+@lean_kernel
+def exchange_blocks(start, old, new, free, free_count, used, got):
+    """Give blocks back, one after the other, each for one of another size.
+
+    Parameters
+    ----------
+    start, old : (k,) int64
+        Blocks that are given back, and their sizes; 0 is none.
+    new : (k,) int64
+        Sizes of those that are wanted; 0 is none.
+    free : (c, f) int64
+        Free blocks of each size, the next one last; has room for all that are given back.
+    free_count : (c,) int64
+    used : int
+        Where the blocks that there are end.
+    got : (k,) int64
+        Receives where the new ones begin; -1 for none.
+
+    Returns
+    -------
+    int
+        Where the blocks end then.
+    """
+    for i in range(start.size):
+        if old[i] > 0:
+            size_class = _size_class(old[i])
+            free[size_class, free_count[size_class]] = start[i]
+            free_count[size_class] += 1
+        got[i] = -1
+        if new[i] > 0:
+            size_class = _size_class(new[i])
+            if free_count[size_class] > 0:
+                free_count[size_class] -= 1
+                got[i] = free[size_class, free_count[size_class]]
+            else:
+                got[i] = used
+                used += new[i]
+    return used
+
+
 class CorridorStore:
     """Blocks of portals with a list of free blocks for each size."""
 
     def __init__(self) -> None:
         self._portals = GrowingArray(LEAST_PORTALS, np.int32)
         self._used = 0
-        self._free: list[list[int]] = [[] for _ in range(SIZE_CLASSES)]
+        # of each size, the one that was given back last at the end
+        self._free = np.zeros((SIZE_CLASSES, LEAST_FREE), dtype=np.int64)
+        self._free_count = np.zeros(SIZE_CLASSES, dtype=np.int64)
 
     @property
     def portals(self) -> NDArray[np.int32]:
@@ -107,33 +159,24 @@ class CorridorStore:
         need = np.maximum(SMALLEST_BLOCK, portals + portals // 2)
         return _POWERS[np.searchsorted(_POWERS, need)]
 
-    def allocate(self, capacity: int) -> int:
-        """Return the start of a block for `capacity` portals (a power of two)."""
-        size_class = capacity.bit_length() - 1
-        if self._free[size_class]:
-            return self._free[size_class].pop()
-        start = self._used
-        self._used += capacity
-        if self._used > len(self.portals):
-            self._portals.grow(max(2 * len(self.portals), self._used))
-        return start
-
-    def release(self, start: int, capacity: int) -> None:
-        """Give a block back."""
-        if capacity > 0:
-            self._free[capacity.bit_length() - 1].append(start)
+    def release(self, start: NDArray[np.int64], capacity: NDArray[np.int32]) -> None:
+        """Give blocks back, (n,), one after the other; those of capacity 0 are none."""
+        self.exchange(start, capacity.astype(np.int64), np.zeros(len(start), dtype=np.int64))
 
     def exchange(
         self, start: NDArray[np.int64], old: NDArray[np.int64], new: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Give blocks back, one after the other, each for one of another size;
-        return where the new ones begin.
+        """Give blocks back, one after the other, each for one of another size; return where the new ones
+        begin, -1 for those of size 0.
         """
-        got = []
-        for begin, capacity, wanted in zip(start.tolist(), old.tolist(), new.tolist(), strict=True):
-            self.release(begin, capacity)
-            got.append(self.allocate(wanted))
-        return np.array(got, dtype=np.int64)
+        most = int(self._free_count.max()) + len(start)
+        if most > self._free.shape[1]:
+            self._free = np.pad(self._free, ((0, 0), (0, most)))
+        got = np.empty(len(start), dtype=np.int64)
+        self._used = int(exchange_blocks(start, old, new, self._free, self._free_count, self._used, got))
+        if self._used > len(self.portals):
+            self._portals.grow(max(2 * len(self.portals), self._used))
+        return got
 
     def fill(self, blocks: NDArray[np.int64], start: NDArray[np.int64], portals: NDArray[np.int32]) -> None:
         """Write corridor i, ``portals[start[i]:start[i + 1]]``, to the block that begins at ``blocks[i]``."""
@@ -143,9 +186,12 @@ class CorridorStore:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the store as named arrays."""
-        lengths = np.array([len(blocks) for blocks in self._free], dtype=np.int64)
-        free = np.array([start for blocks in self._free for start in blocks], dtype=np.int64)
-        return {"cells": self.portals[: self._used].copy(), "free_lengths": lengths, "free": free}
+        free = self._free[np.arange(self._free.shape[1]) < self._free_count[:, None]]
+        return {
+            "cells": self.portals[: self._used].copy(),
+            "free_lengths": self._free_count.copy(),
+            "free": free,
+        }
 
     def restore(self, state: Arrays | Saved, start: NDArray[np.int64], capacity: NDArray[np.int32]) -> None:
         """Take back what `state()` gave to a store whose blocks that are in use begin at `start` and have the
@@ -172,7 +218,9 @@ class CorridorStore:
         self._used = len(portals)
         self._portals = GrowingArray(max(LEAST_PORTALS, self._used), np.int32)
         self.portals[: self._used] = portals
-        self._free = [[int(start) for start in part] for part in np.split(free, np.cumsum(lengths)[:-1])]
+        self._free_count = lengths
+        self._free = np.zeros((SIZE_CLASSES, max(LEAST_FREE, int(lengths.max()))), dtype=np.int64)
+        self._free[np.arange(self._free.shape[1]) < lengths[:, None]] = free
 
 
 @lean_kernel

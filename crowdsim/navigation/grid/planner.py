@@ -365,7 +365,7 @@ class GridPlanner(SlotPlanner):
             )
             fresh["tree"] = self.trees.trees_of(wanted, fresh["entity"], fresh["need"])
         self._note_stationary(fresh)
-        self.queue.submit(fresh)
+        self.queue.submit(len(fresh))
 
     def _note_stationary(self, fresh: NDArray[Any]) -> None:
         """Keep for each new request the stationary agents near its line,

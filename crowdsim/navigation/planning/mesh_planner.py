@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.planning.keys import group_equal
 from crowdsim.navigation.planning.portals import PORTALS
 from crowdsim.navigation.planning.protocol import ANSWER_WORK
 from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
@@ -207,40 +208,42 @@ class MeshPlanner(SlotPlanner):
             | self._gap_class(goal, radius)
         )
         note_prices(fresh, priced, price)
-        shares = np.flatnonzero(fresh["priced_0"] < 0)
-        if self.parameters.share_searches and len(shares):
-            noted = fresh[shares]
-            self._note(noted)
-            fresh[shares] = noted
-        self.queue.submit(fresh)
+        is_alone = fresh["priced_0"] >= 0
+        may_share = np.flatnonzero(~is_alone) if is_alone.any() else slice(None)
+        if self.parameters.share_searches and not is_alone.all():
+            asked = (fresh[name][may_share] for name in ("key", "entity", "width"))
+            fresh["shares"][may_share], fresh["width"][may_share] = self._note(*asked)
+        self.queue.submit(len(fresh))
 
-    def _note(self, fresh: NDArray[Any]) -> None:
-        """Note which goals and widths are requested, and mark the requests that share them with so many
-        others that a shared search pays.
+    def _note(
+        self, key: NDArray[np.int64], entity: NDArray[np.int64], width: NDArray[np.float64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Note which goals and widths are requested; return which requests share them with so many others
+        that a shared search pays, and the width (m) that each is searched with.
         """
-        unique, first, inverse, number = np.unique(
-            fresh["key"], return_index=True, return_inverse=True, return_counts=True
-        )
+        first, group, number = group_equal(key)
+        ascending = np.argsort(key[first], kind="stable")
+        first, number = first[ascending], number[ascending]
+        unique, inverse = key[first], np.argsort(ascending)[group]
         place = np.searchsorted(self._known["key"], unique)
         is_new = np.append(self._known["key"], NO_KEY)[place] != unique
         if is_new.any():
             added = np.zeros(int(is_new.sum()), dtype=_KNOWN)
             added["key"], added["entity"], added["width"] = (
                 unique[is_new],
-                fresh["entity"][first[is_new]],
-                fresh["width"][first[is_new]],
+                entity[first[is_new]],
+                width[first[is_new]],
             )
             self._known = np.insert(self._known, place[is_new], added)
             place = np.searchsorted(self._known["key"], unique)
         own = np.bincount(
-            inverse, weights=fresh["entity"] == self._known["entity"][place][inverse], minlength=len(unique)
+            inverse, weights=entity == self._known["entity"][place][inverse], minlength=len(unique)
         ).astype(np.int64)
         self._known["count"][place] += number - own
-        fresh["shares"] = self._known["count"][place][inverse] + 1 >= self._searches.share_at
+        shares = (self._known["count"][place] + 1 >= self._searches.share_at)[inverse]
         if self.searches_as_first:
-            fresh["width"] = np.where(
-                fresh["shares"] == 1, self._known["width"][place][inverse], fresh["width"]
-            )
+            width = np.where(shares, self._known["width"][place][inverse], width)
+        return shares, width
 
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
         self._searches.serve(team, self._own, work, at_least)

@@ -137,7 +137,8 @@ class PlainPlanner(SlotPlanner):
         radius: NDArray[np.float64],
     ) -> None:
         """Ask for paths; see `Planner.submit`."""
-        self.queue.submit(self._fresh(tick, entity, position, goal=goal, polygon=polygon, radius=radius))
+        fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, radius=radius)
+        self.queue.submit(len(fresh))
 
     def _begin(self, search: Any, work: Work, slot: int, job: int) -> int:
         request = work.requests[job]

@@ -2,28 +2,39 @@
 and slots get from it what they can work on next.
 
 That costs as much as the requests that slots get, however many wait: a request is touched when it is made,
-when a slot takes it, and when it is answered. Requests that share a tree wait in a queue for each tree, the
-others in one queue. A slot that has nothing left takes the next of its queue; a tree gets a slot that is not
-needed, or one whose queue has waited less. What is decided depends on the requests and on what was answered,
-on nothing else, so that a queue that was saved goes on as it would have.
+when a slot takes it, and when it is answered, by kernels. Requests that share a tree wait in a queue for each
+tree, the others in one queue. A slot that has nothing left takes the next of its queue; a tree gets a slot
+that is not needed, or one whose queue has waited less, by a tick or more: requests of one tick are equals,
+and a tree answers all of them before it is given up. What is decided depends on the requests and on what was
+answered, on nothing else, so that a queue that was saved goes on as it would have.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.planning.work import Ended, Work, share_out, take_out
+from crowdsim.navigation.planning.keys import KeyTable, make_table, note_numbers
+from crowdsim.navigation.planning.waiting_rows import (
+    UNASSIGNED,
+    TreeQueues,
+    drop_rows,
+    first_alone,
+    head_of,
+    make_rows,
+    stand_rows,
+    take_alone,
+    take_of_tree,
+)
+from crowdsim.navigation.planning.work import LEAST_GRANT, Ended, Work, share_out, take_out
 from crowdsim.navigation.search.sharing import NO_TREE, SharedTrees
 from crowdsim.saved import MOST, Arrays, Saved, ascends, fields_of
 
 LEAST_ROWS = 256  # Requests that there is room for at first; doubled when more are open at once.
-UNASSIGNED = -1  # Slot of a request that no slot has taken yet.
 
 # What every request has. `key` names the tree in a slot that it can share, `shares` whether it does; `tree`
 # the tree that has to be grown before it is begun.
@@ -37,6 +48,9 @@ REQUEST_FIELDS = [
     ("shares", "i8"),
     ("tree", "i8"),
 ]
+
+
+NO_TREES = np.zeros(0, dtype=np.bool_)
 
 
 class RequestQueue:
@@ -92,12 +106,13 @@ class RequestQueue:
             np.zeros(count, dtype=np.int64),
             np.empty(self._jobs.size, dtype=np.int64),
         )
+        self._taken = np.empty(max(own * own_batch, shared_batch), dtype=np.int64)
         self._keep(np.zeros(0, dtype=self.record), np.zeros(0, dtype=np.int64))
 
     @property
     def entities(self) -> list[int]:
         """The agents whose requests are open."""
-        return list(self._row_of)
+        return self._rows.entity[self._open_rows()].tolist()
 
     @property
     def requests(self) -> NDArray[Any]:
@@ -123,73 +138,74 @@ class RequestQueue:
         """The key of the tree that each slot keeps, shape (slots,); NO_TREE if it keeps none."""
         return self._key
 
-    def _keep(self, records: NDArray[Any], slot: NDArray[np.int64]) -> None:
-        """Keep these requests and no others, which are in the order in which they were made;
-        those that slots have taken stay theirs.
+    def _keep(self, records: NDArray[Any], slot: NDArray[np.int64], more: int = 0) -> None:
+        """Keep these requests and no others, which are in the order in which they were made, with room for
+        more; those that slots have taken stay theirs.
         """
-        count, room = len(records), LEAST_ROWS
-        while room < 2 * count:
+        room = LEAST_ROWS
+        while room < 2 * (len(records) + more):
             room *= 2
         self._records = np.zeros(room, dtype=self.record)
-        self._records[:count] = records
-        self._order = np.zeros(room, dtype=np.int64)
-        self._order[:count] = records["order"]
-        self._is_open, self._slot = np.zeros(room, dtype=np.uint8), np.full(room, UNASSIGNED, dtype=np.int64)
-        self._is_open[:count], self._slot[:count] = 1, slot
+        self._rows = make_rows(room)
         self._status, self._piece = np.zeros(room, dtype=np.uint8), np.zeros(room, dtype=np.int32)
         self._where, self._size, self._detail = (
             np.zeros(room, dtype=np.int64),
             np.zeros(room, dtype=np.int64),
             np.zeros((room, 4)),
         )
-        self._used_rows, self._first_open, self.waiting = count, 0, count
-        self._row_of: dict[int, int] = dict(zip(records["entity"].tolist(), range(count), strict=True))
+        self._row_of: KeyTable = make_table(room)  # by agent; that row may be closed
+        self._queues = TreeQueues(
+            make_table(room), np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
+        )
+        self._queue_count = 0
+        self._used_rows, self._first_open, self._first_alone, self.waiting = 0, 0, 0, 0
+        # (order of its first request, key) of the queues whose tree no slot has
+        self._no_slot: list[tuple[int, int]] = []
+        self._unassigned = self._own_unassigned = 0  # of these, those that share no tree
+        self._used_rows = len(records)
+        self._records[: self._used_rows] = records
+        self._stand(0, slot)
         self._job_next[:], self._job_count[:] = 0, 0
         for taker in np.unique(slot[slot != UNASSIGNED]).tolist():
             mine = np.flatnonzero(slot == taker)
             self._jobs[taker, : len(mine)], self._job_count[taker] = mine, len(mine)
-        self._own_queue: deque[int] = deque()
-        self._of_tree: dict[int, deque[int]] = {}
-        # (order of its first request, key) of the queues whose tree no slot has
-        self._no_slot: list[tuple[int, int]] = []
-        self._unassigned = self._own_unassigned = 0  # of these, those that share no tree
-        self._stand_unassigned(np.flatnonzero(slot == UNASSIGNED))
 
-    def _stand_unassigned(self, rows: NDArray[np.int64]) -> None:
-        """Put requests at the ends of their queues."""
-        self._unassigned += len(rows)
-        shares = self._records["shares"][rows] == 1
-        self._own_unassigned += int(np.count_nonzero(~shares))
-        self._own_queue.extend(rows[~shares].tolist())
-        rows = rows[shares]
-        if not len(rows):
-            return
-        by_key = rows[np.argsort(self._records["key"][rows], kind="stable")]
-        keys, first = np.unique(self._records["key"][by_key], return_index=True)
-        for key, mine in zip(keys.tolist(), np.split(by_key, first[1:]), strict=True):
-            queue = self._of_tree.setdefault(key, deque())
-            if not queue and key not in self._slot_of_key:
-                heapq.heappush(self._no_slot, (int(self._order[mine[0]]), key))
-            queue.extend(mine.tolist())
+    def _stand(self, first: int, slot: NDArray[np.int64] | int) -> None:
+        """Take notice of the requests in the rows from `first` on; those that no slot has stand in line."""
+        last, rows = self._used_rows, self._rows
+        records = self._records[first:last]
+        for name in ("order", "entity", "key", "tree", "shares"):
+            getattr(rows, name)[first:last] = records[name]
+        rows.is_open[first:last], rows.slot[first:last] = 1, slot
+        self.waiting += len(records)
+        note_numbers(self._row_of, rows.entity[first:last], first)
+        woken = np.empty(len(records), dtype=np.int64)
+        alone, shared, self._queue_count, count = stand_rows(
+            rows, first, last, self._queues, self._queue_count, woken
+        )
+        self._unassigned += alone + shared
+        self._own_unassigned += alone
+        for row in woken[:count].tolist():
+            key = int(rows.key[row])
+            if key not in self._slot_of_key:
+                heapq.heappush(self._no_slot, (int(rows.order[row]), key))
 
-    def submit(self, fresh: NDArray[Any]) -> None:
-        """Take requests in, in their order; no agent has two."""
-        if self._used_rows + len(fresh) > len(self._records):
-            open_rows = self._open_rows()
-            records, slot = (
-                np.concatenate([self._records[open_rows], fresh]),
-                np.full(len(open_rows) + len(fresh), UNASSIGNED, dtype=np.int64),
-            )
-            slot[: len(open_rows)] = self._slot[open_rows]
-            self._keep(records, slot)
-            return
-        rows = np.arange(self._used_rows, self._used_rows + len(fresh))
-        self._records[rows], self._order[rows] = fresh, fresh["order"]
-        self._is_open[rows], self._slot[rows], self._status[rows] = 1, UNASSIGNED, 0
-        self._used_rows += len(fresh)
-        self.waiting += len(fresh)
-        self._row_of.update(zip(fresh["entity"].tolist(), rows.tolist(), strict=True))
-        self._stand_unassigned(rows)
+    def blank(self, count: int) -> NDArray[Any]:
+        """Return so many records, all zeros, to write requests to, which `submit` takes: many are written
+        once and not copied. They are the queue's, and others after its next call.
+        """
+        if self._used_rows + count > len(self._records):
+            rows = self._open_rows()
+            self._keep(self._records[rows], self._rows.slot[rows], count)
+        found = self._records[self._used_rows : self._used_rows + count]
+        found.view("u1")[:] = 0
+        return found
+
+    def submit(self, count: int) -> None:
+        """Take so many requests in, written to what `blank` gave last, in their order; no agent has two."""
+        first = self._used_rows
+        self._used_rows += count
+        self._stand(first, UNASSIGNED)
 
     def change(self, name: str, value: NDArray[Any]) -> None:
         """Give the open requests, in the order of `requests`, another value of a field."""
@@ -202,7 +218,7 @@ class RequestQueue:
         self._keep(records, np.full(len(records), UNASSIGNED, dtype=np.int64))
 
     def _open_rows(self) -> NDArray[np.int64]:
-        return np.flatnonzero(self._is_open[: self._used_rows])
+        return np.flatnonzero(self._rows.is_open[: self._used_rows])
 
     def drop(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of some agents: those in a queue are passed over, slots give theirs up.
@@ -210,34 +226,26 @@ class RequestQueue:
         Nothing that a slot could count as work is left of them, nor in the length of a queue: else a queue
         that goes on would decide otherwise than one that is restored, which knows only of open requests.
         """
-        for each in entity.tolist() if self.waiting else ():
-            row = self._row_of.pop(each, None)
-            if row is None:
-                continue
-            self._is_open[row] = 0
-            self.waiting -= 1
-            slot = int(self._slot[row])
-            if slot == UNASSIGNED:
-                self._unassigned -= 1
-                self._own_unassigned -= int(self._records["shares"][row] == 0)
-            else:
-                self._give_up(slot, row)
-
-    def _give_up(self, slot: int, row: int) -> None:
-        """Take a request from a slot that has it; those behind it move up."""
-        begin, end = self._job_next[slot], self._job_count[slot]
-        place = begin + int(np.argmax(self._jobs[slot, begin:end] == row))
-        if place == begin:
-            self._is_active[slot] = 0
-        self._jobs[slot, place : end - 1] = self._jobs[slot, place + 1 : end].copy()
-        self._job_count[slot] -= 1
+        if not self.waiting or not len(entity):
+            return
+        alone, shared, taken = drop_rows(
+            self._rows,
+            self._row_of,
+            np.ascontiguousarray(entity, dtype=np.int64),
+            self._jobs,
+            self._job_next,
+            self._job_count,
+            self._is_active,
+        )
+        self._unassigned -= alone + shared
+        self._own_unassigned -= alone
+        self.waiting -= alone + shared + taken
 
     def forget_trees(self, which: NDArray[np.bool_]) -> None:
         """Have some slots, (slots,) bool, give up the trees that they keep; no open request shares them."""
         for slot in np.flatnonzero(which & (self._key != NO_TREE)).tolist():
             key = int(self._key[slot])
             del self._slot_of_key[key]
-            self._of_tree.pop(key, None)
             self._key[slot] = NO_TREE
             if self._forget is not None:
                 self._forget(slot)
@@ -246,7 +254,7 @@ class RequestQueue:
         """Return the tick at which the oldest open request was made; `default` if there is none."""
         if not self.waiting:
             return default
-        self._first_open += int(np.argmax(self._is_open[self._first_open : self._used_rows]))
+        self._first_open += int(np.argmax(self._rows.is_open[self._first_open : self._used_rows]))
         return int(self._records["tick"][self._first_open])
 
     def assign(self, budget: int) -> int:
@@ -262,7 +270,10 @@ class RequestQueue:
         if self._unassigned:
             dry = np.flatnonzero(self._job_next >= self._job_count)
             if len(dry):
-                self._refill_own(dry[dry < self._own])
+                own = dry[dry < self._own]
+                # what a slot takes beyond those that get a share would only wait there, behind later ones
+                served = max(1, budget // LEAST_GRANT) - (self._own - len(own))
+                self._refill_own(own[: max(0, served)])
                 self._refill_shared(dry[dry >= self._own].tolist())
         return int(
             share_out(
@@ -271,30 +282,16 @@ class RequestQueue:
                 self._jobs,
                 self._job_next,
                 self._job_count,
-                self._order,
+                self._rows.order,
                 self._grant,
                 self._last_use,
                 self._began,
             )
         )
 
-    def _take(self, queue: deque[int], most: int) -> list[int]:
-        """Take up to so many open requests out of a queue."""
-        taken: list[int] = []
-        while (
-            queue and len(taken) < most and not (self._is_open[queue[0]] and self._waits_for_tree(queue[0]))
-        ):
-            row = queue.popleft()
-            if self._is_open[row]:
-                taken.append(row)
-        return taken
-
-    def _waits_for_tree(self, row: int) -> bool:
-        return (
-            self._trees is not None
-            and (tree := int(self._records["tree"][row])) != NO_TREE
-            and not self._trees.is_grown[tree]
-        )
+    @property
+    def _is_grown(self) -> NDArray[np.bool_]:
+        return NO_TREES if self._trees is None else self._trees.is_grown
 
     def tree_to_grow(self) -> int:
         """Return the tree that the next request waits for, if there is nothing else to do;
@@ -302,18 +299,16 @@ class RequestQueue:
         """
         if self._trees is None or self._is_active.any() or np.any(self._job_next < self._job_count):
             return NO_TREE
-        while self._own_queue and not self._is_open[self._own_queue[0]]:
-            self._own_queue.popleft()
-        return (
-            int(self._records["tree"][self._own_queue[0]])
-            if self._own_queue and self._waits_for_tree(self._own_queue[0])
-            else NO_TREE
-        )
+        self._first_alone = first_alone(self._rows, self._first_alone, self._used_rows)
+        if self._first_alone == self._used_rows:
+            return NO_TREE
+        tree = int(self._rows.tree[self._first_alone])
+        return tree if tree != NO_TREE and not self._trees.is_grown[tree] else NO_TREE
 
-    def _give(self, slot: int, rows: list[int]) -> None:
+    def _give(self, slot: int, rows: NDArray[np.int64]) -> None:
         self._jobs[slot, : len(rows)] = rows
         self._job_next[slot], self._job_count[slot] = 0, len(rows)
-        self._slot[rows] = slot
+        self._rows.slot[rows] = slot
         self._unassigned -= len(rows)
 
     def _refill_own(self, dry: NDArray[np.int64]) -> None:
@@ -323,10 +318,17 @@ class RequestQueue:
         if not len(dry) or not self._own_unassigned:
             return
         batch = min(self._own_batch, -(-self._own_unassigned // len(dry)))
-        rows = self._take(self._own_queue, batch * len(dry))
-        self._own_unassigned -= len(rows)
+        self._first_alone, count = take_alone(
+            self._rows, self._first_alone, self._used_rows, self._is_grown, batch * len(dry), self._taken
+        )
+        self._own_unassigned -= count
         for place, slot in enumerate(dry.tolist()):
-            self._give(slot, rows[place :: len(dry)])
+            self._give(slot, self._taken[place : count : len(dry)])
+
+    def _give_of_tree(self, slot: int) -> None:
+        """Give a shared slot the next of the queue of its tree."""
+        count = take_of_tree(self._rows, self._queues, int(self._key[slot]), self._shared_batch, self._taken)
+        self._give(slot, self._taken[:count])
 
     def _refill_shared(self, dry: list[int]) -> None:
         """Give shared slots the next of their queues;
@@ -345,42 +347,39 @@ class RequestQueue:
             oldest = self._oldest_without_slot()
             if oldest is None:
                 break
+            row, key = oldest
             if free:
                 _, slot = free.pop()
-            elif queued[-1][0] > oldest[0]:  # it has waited less
-                _, slot = queued.pop()
-                heapq.heappush(self._no_slot, (self._head(int(self._key[slot])), int(self._key[slot])))
+            elif self._records["tick"][queued[-1][0]] > self._records["tick"][row]:  # it has waited less
+                head, slot = queued.pop()
+                heapq.heappush(self._no_slot, (int(self._rows.order[head]), int(self._key[slot])))
             else:
                 break
             heapq.heappop(self._no_slot)
             self._slot_of_key.pop(int(self._key[slot]), None)
-            self._key[slot], self._slot_of_key[oldest[1]] = oldest[1], slot
+            self._key[slot], self._slot_of_key[key] = key, slot
             if self._forget is not None:
                 self._forget(slot)
-            self._give(slot, self._take(self._of_tree[oldest[1]], self._shared_batch))
+            self._give_of_tree(slot)
         for _, slot in queued:
-            self._give(slot, self._take(self._of_tree[int(self._key[slot])], self._shared_batch))
+            self._give_of_tree(slot)
 
     def _head(self, key: int) -> int:
-        """Return the order of the first open request in the queue of a tree; -1 if there is none."""
-        queue = self._of_tree.get(key)
-        while queue and not self._is_open[queue[0]]:
-            queue.popleft()
-        if queue:
-            return int(self._order[queue[0]])
-        self._of_tree.pop(key, None)
-        return -1
+        """Return the row of the first open request in the queue of a tree; -1 if there is none."""
+        return int(head_of(self._rows, self._queues, key))
 
     def _oldest_without_slot(self) -> tuple[int, int] | None:
-        """Return the queue that has waited longest of those whose tree no slot has, as (order, key)."""
+        """Return the queue that has waited longest of those whose tree no slot has,
+        as the row of its first request, and its key.
+        """
         while self._no_slot:
             order, key = self._no_slot[0]
             head = -1 if key in self._slot_of_key else self._head(key)
-            if head == order:
-                return order, key
+            if head >= 0 and int(self._rows.order[head]) == order:
+                return head, key
             heapq.heappop(self._no_slot)
             if head >= 0:  # its first was dropped
-                heapq.heappush(self._no_slot, (head, key))
+                heapq.heappush(self._no_slot, (int(self._rows.order[head]), key))
         return None
 
     def work(self, answer_work: int, path_work: int) -> Work:
@@ -438,7 +437,7 @@ class RequestQueue:
             self._began,
             self._job_next,
             self._used,
-            self._is_open,
+            self._rows.is_open,
             self._where,
             self._size,
             self._out,
@@ -448,15 +447,13 @@ class RequestQueue:
         if not answers:
             return used, None
         rows = self._answered[:answers].copy()
-        entity = self._records["entity"][rows]
+        entity = self._rows.entity[rows]
         self.waiting -= answers
-        for each in entity.tolist():
-            del self._row_of[each]
         size, detail = self._size[rows], self._detail[rows]
         return (
             used,
             Ended(
-                self._order[rows],
+                self._rows.order[rows],
                 entity,
                 self._status[rows],
                 self._piece[rows],
@@ -471,7 +468,7 @@ class RequestQueue:
         rows = self._open_rows()
         return {
             **fields_of("request_", self._records[rows]),
-            "request_slot": self._slot[rows].copy(),
+            "request_slot": self._rows.slot[rows].copy(),
             "is_active": self._is_active.copy(),
             "key": self._key.copy(),
             "last_use": self._last_use.copy(),

@@ -82,6 +82,9 @@ NO_START = -1  # In place of the polygon of a start: trees are grown for no agen
 # cost about what a tree over the whole mesh costs, 15 expansions a half-edge against some 50 a search. Larger
 # shares sooner, which pays less where requests are few.
 EDGES_A_REQUEST = 4
+# Requests from which on they are shared on any mesh. In a large building a search costs a fifteenth of a
+# tree, whatever its size; in a hall of pillars a four-hundredth.
+MOST_ALONE = 256
 
 
 class Searches(ABC):
@@ -356,7 +359,7 @@ class OptimalSearches(Searches):
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
         super().__init__(mesh, goals, count)
         self.share_at = (
-            max(2, mesh.edge_count // EDGES_A_REQUEST)
+            max(2, min(MOST_ALONE, mesh.edge_count // EDGES_A_REQUEST))
             if TREE_CONES * mesh.edge_count < MOST_INTERVALS
             else 1 << 40
         )

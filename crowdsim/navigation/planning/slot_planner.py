@@ -73,11 +73,11 @@ class SlotPlanner(ABC):
     def _fresh(
         self, tick: int, entity: NDArray[np.int64], position: NDArray[np.float64], **fields: Any
     ) -> NDArray[Any]:
-        """Return new requests of agents, (k,), from where they are, (k, 2) m, with more fields;
-        those that they made before are withdrawn.
+        """Return new requests of agents, (k,), from where they are, (k, 2) m, with more fields, as
+        `RequestQueue.blank` has them; those that they made before are withdrawn.
         """
         self.drop(entity)
-        fresh = np.zeros(len(entity), dtype=self.queue.record)
+        fresh = self.queue.blank(len(entity))
         fresh["order"] = self._next_order + np.arange(len(entity))
         self._next_order += len(entity)
         fresh["entity"], fresh["tick"], fresh["x"], fresh["y"], fresh["tree"] = (

@@ -274,7 +274,7 @@ class StationaryPlanner(SlotPlanner):
         price: float = 0.0,
     ) -> None:
         """Ask for paths round the agents that stand now; see `MeshPlanner.submit`."""
-        fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, width=2.0 * radius)
+        fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, width=2.0 * radius).copy()
         more = (priced, price) if self.prices and priced is not None else ()
         self.planner.submit(tick, entity, position, polygon, goal, radius, *more)
         note_prices(fresh, priced if self.prices else None, price)
@@ -394,7 +394,8 @@ class StationaryPlanner(SlotPlanner):
         if fresh:
             rows = np.array(fresh, dtype=self.queue.record)
             rows["key"] = [key[each] for each in rows["entity"].tolist()]
-            self.queue.submit(rows[np.argsort(rows["order"], kind="stable")])
+            self.queue.blank(len(rows))[:] = rows[np.argsort(rows["order"], kind="stable")]
+            self.queue.submit(len(rows))
 
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
         share = float(self.parameters.obstacle_radius_share)

@@ -234,7 +234,7 @@ class VisibilityPlanner(SlotPlanner):
                 fresh["entity"],
                 np.zeros(len(fresh)),
             )
-        self.queue.submit(fresh)
+        self.queue.submit(len(fresh))
 
     def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
         """Search for other goals from now on; see `Planner.take_goals`."""

@@ -351,24 +351,33 @@ class CorridorPaths(Paths):
         straighten(world, rows, self._mesh)
         self.give_up(tick, rows[~found], answers.status[~found])
         agents.corridor_length[rows[~found]] = 0
-        lengths_m = np.empty(len(rows))
+        lengths_m = self._measure(tick.team, rows)
+        take_path(agents, rows[found], lengths_m[found])
+        self.has_found(tick, rows[found], answers.status[found], lengths_m[found])
+
+    def _measure(self, team: Team, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how long the paths of agents, (k,) rows, are from where they are (m)."""
+        world, agents, on = self.world, self.world.agents, (self.world.mesh, self.world.goals)
         corridors = (
-            world.mesh,
-            world.goals,
-            world.corridors.portals,
             agents.corridor_start[rows],
             agents.corridor_length[rows],
             world.polygons()[rows],
             agents.goal_piece[rows],
             agents.position[rows],
             agents.radius[rows],
+            np.empty(len(rows)),
+            np.empty(len(rows)),
         )
-        if world.is_even:
-            measure_corridors(*corridors, lengths_m)
-        else:
-            measure_paths(*corridors, lengths_m, np.empty(len(rows)))
-        take_path(agents, rows[found], lengths_m[found])
-        self.has_found(tick, rows[found], answers.status[found], lengths_m[found])
+
+        def measure(first: int, last: int) -> None:
+            *some, length, effort = (each[first:last] for each in corridors)
+            if world.is_even:
+                measure_corridors(*on, world.corridors.portals, *some, length)
+            else:
+                measure_paths(*on, world.corridors.portals, *some, length, effort)
+
+        team.run(measure, len(rows))
+        return corridors[-2]
 
     def _put_on_trails(
         self,

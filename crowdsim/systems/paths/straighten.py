@@ -35,7 +35,7 @@ def make_room(world: World, rows: NDArray[np.int64], portals: NDArray[np.int64])
     # before others get the blocks that are given back
     corridors = pieces(store.portals, agents.corridor_start[mine], length)
     agents.corridor_start[mine] = store.exchange(
-        agents.corridor_start[mine], agents.corridor_capacity[mine], need[small]
+        agents.corridor_start[mine], agents.corridor_capacity[mine].astype(np.int64), need[small]
     )
     agents.corridor_capacity[mine] = need[small]
     store.fill(agents.corridor_start[mine], np.concatenate([[0], np.cumsum(length)]), corridors)

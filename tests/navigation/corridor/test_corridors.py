@@ -13,6 +13,16 @@ from tests.navigation.worlds import pillar_hall, random_ground
 from tests.reference import corridors as twin
 
 
+def allocate(store, capacity):
+    return int(
+        store.exchange(np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64), np.array([capacity]))[0]
+    )
+
+
+def give_back(store, start, capacity):
+    store.release(np.array([start]), np.array([capacity], dtype=np.int32))
+
+
 def path_of(mesh, polygon, rng, steps):
     """Return the portals of a random walk over polygons that never goes straight back."""
     portals, last = [], -1
@@ -92,11 +102,11 @@ def test_blocks_never_overlap_and_are_used_again(steps, saved_at):
             )
         if gives_back and taken:
             start = sorted(taken)[portals % len(taken)]
-            store.release(start, taken.pop(start)[0])
+            give_back(store, start, taken.pop(start)[0])
             continue
         capacity = int(store.capacities_for(np.array([portals]))[0])
         assert capacity >= max(SMALLEST_BLOCK, portals + portals // 2) and capacity & (capacity - 1) == 0
-        start = store.allocate(capacity)
+        start = allocate(store, capacity)
         assert all(start + capacity <= other or other + size <= start for other, (size, _) in taken.items())
         store.fill(np.array([start]), np.array([0, portals]), np.full(portals, number, dtype=np.int32))
         taken[start] = capacity, (number, portals)
@@ -108,10 +118,31 @@ def test_blocks_never_overlap_and_are_used_again(steps, saved_at):
 
 def test_a_block_that_was_given_back_is_given_out_again():
     store = CorridorStore()
-    first, second = store.allocate(32), store.allocate(32)
-    store.release(first, 32)
-    assert store.allocate(16) not in (first, second)
-    assert store.allocate(32) == first
+    first, second = allocate(store, 32), allocate(store, 32)
+    give_back(store, first, 32)
+    assert allocate(store, 16) not in (first, second)
+    assert allocate(store, 32) == first
+
+
+def test_blocks_exchanged_at_once_are_those_exchanged_one_after_the_other():
+    """Which block an agent gets may hang on what others have just given back."""
+    rng, at_once, one_by_one = np.random.default_rng(4), CorridorStore(), CorridorStore()
+    start, size = np.zeros(300, dtype=np.int64), np.zeros(300, dtype=np.int64)
+    for _ in range(20):
+        rows = rng.permutation(300)[: rng.integers(1, 300)]
+        wanted = rng.choice([0, 16, 32, 64, 128], len(rows))
+        got = at_once.exchange(start[rows], size[rows], wanted)
+        apart = [
+            one_by_one.exchange(start[[row]], size[[row]], each[None])[0] for row, each in zip(rows, wanted)
+        ]
+        assert got.tolist() == apart and np.all((got >= 0) == (wanted > 0))
+        start[rows], size[rows] = got, wanted
+        used = np.flatnonzero(size)
+        order = used[np.argsort(start[used])]
+        assert np.all(start[order][1:] >= (start + size)[order][:-1])
+        saved, other = at_once.state(), one_by_one.state()
+        assert all(np.array_equal(saved[name], other[name]) for name in saved)
+    assert len(np.unique(saved["free_lengths"])) > 2
 
 
 def test_a_store_that_grows_does_not_move_what_is_in_it():
@@ -119,10 +150,10 @@ def test_a_store_that_grows_does_not_move_what_is_in_it():
     a copy of 16 MB took 40 ms of the slice that it fell into.
     """
     store = CorridorStore()
-    first, most = store.allocate(1 << 22), len(store.portals)
+    first, most = allocate(store, 1 << 22), len(store.portals)
     store.portals[first : first + (1 << 22)] = 5
     while len(store.portals) == most:
         before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
-        store.allocate(512)
+        allocate(store, 512)
     assert resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before < 100
     assert np.all(store.portals[first : first + (1 << 22)] == 5)
