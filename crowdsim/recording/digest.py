@@ -111,7 +111,7 @@ def digest_each(data, seeds, out):
 
     Parameters
     ----------
-    data : tuple of (n,) uint8
+    data : tuple of eight (n,) uint8
         The bytes of each.
     seeds, out : (k,) uint64
 
@@ -178,6 +178,11 @@ def block_xxh64(words, words_per_block, seed, out):
         )
 
 
+# Columns that one call takes, always as many, so that it is compiled once; recordings have some 15.
+_AT_ONCE = 8
+_NO_BYTES = (np.zeros(0, dtype=np.uint8),) * _AT_ONCE
+
+
 @cache
 def _seed(dtype: np.dtype[Any]) -> np.uint64:
     if dtype.hasobject or dtype.kind not in "biufcV":
@@ -212,15 +217,21 @@ def digest(array: NDArray[Any]) -> np.uint64:
 def column_digests(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
     """Return the digest of every column, shape (k,), in the order of the mapping."""
     arrays = columns.values()
-    data, out = tuple(map(_bytes, arrays)), np.empty(len(arrays), dtype=np.uint64)
-    if data:
-        digest_each(data, _seeds(tuple(array.dtype for array in arrays)), out)
-    return out
+    data, seeds = [_bytes(array) for array in arrays], _seeds(tuple(array.dtype for array in arrays))
+    out = np.empty(len(seeds), dtype=np.uint64)
+    for first in range(0, len(data), _AT_ONCE):
+        last = first + _AT_ONCE
+        given = (*data[first:last], *_NO_BYTES[len(data) - first :])
+        digest_each(given, seeds[first:last], out[first:last])
+    return out[: len(data)]
 
 
 @cache
 def _seeds(dtypes: tuple[np.dtype[Any], ...]) -> NDArray[np.uint64]:
-    return np.array([_seed(dtype) for dtype in dtypes], dtype=np.uint64)
+    """Return the seeds of so many columns, and zeros until calls of `digest_each` are full."""
+    seeds = np.zeros(-(-len(dtypes) // _AT_ONCE) * _AT_ONCE, dtype=np.uint64)
+    seeds[: len(dtypes)] = [_seed(dtype) for dtype in dtypes]
+    return seeds
 
 
 def block_digests(array: NDArray[Any], rows: int) -> NDArray[np.uint64]:

@@ -28,6 +28,7 @@ from crowdsim.navigation.planners import planner_kind
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import SECTIONS, tunables_of
+from crowdsim.world.states import on_their_way, standing
 
 _TICKS = 24
 _SCENE = """
@@ -446,6 +447,8 @@ def play(scene: Scene, simulate: Callable[..., Any]) -> None:
             _straighten(simulation)
         elif scene.text == _SCENE:
             _take_pile_apart(simulation)
+            for ask in (standing, on_their_way):  # of which some systems have need in few ticks
+                ask(simulation.world.agents)
 
 
 def _straighten(simulation: Any) -> None:

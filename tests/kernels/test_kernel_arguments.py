@@ -21,6 +21,7 @@ ROOM = "arrays that it fills, each with a type of its own, beside what it reads"
 REASONS = {
     COLUMNS: """
         avoidance.symmetry.turn_away avoidance.symmetry.hold_ground bodies.party.keep_together
+        systems.walk.note_steps systems.paths.corridor_paths.sort_followers
     """,
     ROWS: """
         avoidance.sampling.kernel._choose_by_sampling
