@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -15,12 +16,14 @@ MOST_WAITING = 16
 class Packer:
     """Does what it is given, in that order, on a thread of its own, which begins with the first.
 
-    What fails is raised by the next call of `give` or `wait`; what waits behind it is dropped.
+    What fails is raised by the next call of `give` or `wait`; what waits behind it is dropped. A process that
+    is forked off has no such thread, and is refused.
     """
 
     def __init__(self) -> None:
         self._jobs: queue.Queue[Callable[[], None] | None] = queue.Queue(MOST_WAITING)
         self._has_begun = False
+        self._process = os.getpid()
         self._has_ended = threading.Event()
         self._failure: BaseException | None = None
         self._is_dropping = False
@@ -37,6 +40,7 @@ class Packer:
 
     def wait(self) -> None:
         """Return once everything is done."""
+        self._raise()
         self._jobs.join()
         self._raise()
 
@@ -45,7 +49,7 @@ class Packer:
         self._is_dropping = True
         interrupt: KeyboardInterrupt | None = None
         # not `join`, which takes a thread for ended where Ctrl-C breaks it off
-        while self._has_begun and not self._has_ended.is_set():
+        while self._has_begun and not self._has_ended.is_set() and self._process == os.getpid():
             try:
                 with contextlib.suppress(queue.Full):  # it makes room by dropping
                     self._jobs.put(None, timeout=0.1)
@@ -56,6 +60,10 @@ class Packer:
             raise interrupt
 
     def _raise(self) -> None:
+        if self._process != os.getpid():
+            raise RuntimeError(
+                "a forked process cannot go on with the recording of the one that it comes from"
+            )
         if self._failure is not None:
             raise self._failure
 

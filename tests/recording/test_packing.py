@@ -158,3 +158,22 @@ def test_a_commit_counts_only_what_is_in_the_file(tmp_path, monkeypatch, two_cor
     assert seen and not any(seen)
     writer.close({})
     assert not [each for each in threading.enumerate() if each.name == "crowdsim-recording"]
+
+
+def test_a_forked_process_is_refused_and_does_not_wait_for_ever():
+    packer = Packer()
+    packer.give(lambda: None)
+    packer.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(10)
+        refused = 0
+        for ask in (packer.wait, lambda: packer.give(lambda: None)):
+            try:
+                ask()
+            except RuntimeError:
+                refused += 1
+        packer.stop()
+        os._exit(0 if refused == 2 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    packer.stop()
