@@ -26,7 +26,6 @@ SMALLEST_BLOCK = 16
 # that a push can find.
 STRAY_LOOKAHEAD = 8
 SIZE_CLASSES = 32
-LEAST_FREE = 64  # Free blocks of a size that there is room for at first.
 _POWERS = 1 << np.arange(SIZE_CLASSES, dtype=np.int64)
 
 
@@ -95,7 +94,15 @@ def _size_class(capacity):
 
 
 @lean_kernel
-def exchange_blocks(start, old, new, free, free_count, used, got):
+def count_sizes(sizes, counts):
+    """Add how many blocks of each size, (k,) int64, 0 for none, there are to `counts`, (c,)."""
+    for i in range(sizes.size):
+        if sizes[i] > 0:
+            counts[_size_class(sizes[i])] += 1
+
+
+@lean_kernel
+def exchange_blocks(start, old, new, free, free_first, free_count, used, got):
     """Give blocks back, one after the other, each for one of another size.
 
     Parameters
@@ -104,9 +111,10 @@ def exchange_blocks(start, old, new, free, free_count, used, got):
         Blocks that are given back, and their sizes; 0 is none.
     new : (k,) int64
         Sizes of those that are wanted; 0 is none.
-    free : (c, f) int64
+    free : (f,) int64
         Free blocks of each size, the next one last; has room for all that are given back.
-    free_count : (c,) int64
+    free_first, free_count : (c,) int64
+        Where those of each size begin in it, and how many they are.
     used : int
         Where the blocks that there are end.
     got : (k,) int64
@@ -120,14 +128,14 @@ def exchange_blocks(start, old, new, free, free_count, used, got):
     for i in range(start.size):
         if old[i] > 0:
             size_class = _size_class(old[i])
-            free[size_class, free_count[size_class]] = start[i]
+            free[free_first[size_class] + free_count[size_class]] = start[i]
             free_count[size_class] += 1
         got[i] = -1
         if new[i] > 0:
             size_class = _size_class(new[i])
             if free_count[size_class] > 0:
                 free_count[size_class] -= 1
-                got[i] = free[size_class, free_count[size_class]]
+                got[i] = free[free_first[size_class] + free_count[size_class]]
             else:
                 got[i] = used
                 used += new[i]
@@ -141,7 +149,8 @@ class CorridorStore:
         self._portals = GrowingArray(LEAST_PORTALS, np.int32)
         self._used = 0
         # of each size, the one that was given back last at the end
-        self._free = np.zeros((SIZE_CLASSES, LEAST_FREE), dtype=np.int64)
+        self._free = np.zeros(0, dtype=np.int64)
+        self._free_first = np.zeros(SIZE_CLASSES + 1, dtype=np.int64)
         self._free_count = np.zeros(SIZE_CLASSES, dtype=np.int64)
 
     @property
@@ -169,14 +178,35 @@ class CorridorStore:
         """Give blocks back, one after the other, each for one of another size; return where the new ones
         begin, -1 for those of size 0.
         """
-        most = int(self._free_count.max()) + len(start)
-        if most > self._free.shape[1]:
-            self._free = np.pad(self._free, ((0, 0), (0, most)))
+        most = self._free_count.copy()
+        count_sizes(old, most)
+        self._make_room(most)
         got = np.empty(len(start), dtype=np.int64)
-        self._used = int(exchange_blocks(start, old, new, self._free, self._free_count, self._used, got))
+        self._used = int(
+            exchange_blocks(start, old, new, self._free, self._free_first, self._free_count, self._used, got)
+        )
         if self._used > len(self.portals):
             self._portals.grow(max(2 * len(self.portals), self._used))
         return got
+
+    def _make_room(self, most: NDArray[np.int64]) -> None:
+        """Have room for so many free blocks of each size, (c,)."""
+        room = np.diff(self._free_first)
+        if (most <= room).all():
+            return
+        room = np.where(most > room, np.maximum(most, 2 * room), room)
+        free, first = self._all_free(), np.concatenate([[0], np.cumsum(room)])
+        self._free, self._free_first = np.zeros(first[-1], dtype=np.int64), first
+        self._free[self._places_of_free()] = free
+
+    def _places_of_free(self) -> NDArray[np.int64]:
+        """Return where free blocks stand in `_free`, by size."""
+        before = np.cumsum(self._free_count) - self._free_count
+        return np.repeat(self._free_first[:-1] - before, self._free_count) + np.arange(self._free_count.sum())
+
+    def _all_free(self) -> NDArray[np.int64]:
+        """Return the free blocks by size, of each the one that was given back last at the end."""
+        return self._free[self._places_of_free()]
 
     def fill(self, blocks: NDArray[np.int64], start: NDArray[np.int64], portals: NDArray[np.int32]) -> None:
         """Write corridor i, ``portals[start[i]:start[i + 1]]``, to the block that begins at ``blocks[i]``."""
@@ -186,11 +216,10 @@ class CorridorStore:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the store as named arrays."""
-        free = self._free[np.arange(self._free.shape[1]) < self._free_count[:, None]]
         return {
             "cells": self.portals[: self._used].copy(),
             "free_lengths": self._free_count.copy(),
-            "free": free,
+            "free": self._all_free(),
         }
 
     def restore(self, state: Arrays | Saved, start: NDArray[np.int64], capacity: NDArray[np.int32]) -> None:
@@ -219,8 +248,8 @@ class CorridorStore:
         self._portals = GrowingArray(max(LEAST_PORTALS, self._used), np.int32)
         self.portals[: self._used] = portals
         self._free_count = lengths
-        self._free = np.zeros((SIZE_CLASSES, max(LEAST_FREE, int(lengths.max()))), dtype=np.int64)
-        self._free[np.arange(self._free.shape[1]) < lengths[:, None]] = free
+        self._free_first = np.concatenate([[0], np.cumsum(lengths)])
+        self._free = free.copy()
 
 
 @lean_kernel
