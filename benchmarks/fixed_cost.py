@@ -13,6 +13,7 @@ apart, a tick's numbers and a frame. Times are of this machine; between two tree
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -58,14 +59,9 @@ def measure(agents: int) -> dict[str, float]:
                     system.recorder = recorder
             readings, events = run.probes.last, run.world.events.take()
             note("recorder, a tick", partial(recorder.tick, tick, readings, events[:0]))
-        frame = run.scenario.record.ticks_per_frame
-
-        def keep() -> None:
-            nonlocal frame
-            frame += run.scenario.record.ticks_per_frame
-            recorder.frame(run.tick // frame * frame + 10_000 * frame, run.world.agents)
-
-        note("recorder, a frame", keep)
+        every = scenario.record.ticks_per_frame
+        ticks = itertools.count((run.tick // every + 1) * every, every)
+        note("recorder, a frame", lambda: recorder.frame(next(ticks), run.world.agents))
     return best
 
 

@@ -150,16 +150,23 @@ def _lay_out(box, count, per_metre, origin, shape):
 
     Parameters
     ----------
-    box, count
-        As `_bound_planes` writes them, for at least as many planes as `origin` has.
+    box : (>= p, 4) float64, m
+    count : (>= p,) int64
+        As `_bound_planes` writes them.
     per_metre : float
-    origin, shape
-        As in `Cells`; written.
+        Cells per metre.
+    origin : (p, 2) float64, m
+    shape : (p, 7) int64
+        Receive what `Cells` has.
 
     Returns
     -------
     int64
         How many cells all tables have.
+
+    Notes
+    -----
+    Twin: `tests/reference/cells.py`.
     """
     first = np.int64(0)
     for p in range(origin.shape[0]):

@@ -113,7 +113,7 @@ def digest_each(data, seeds, out):
     ----------
     data : tuple of eight (n,) uint8
         The bytes of each.
-    seeds, out : (k,) uint64
+    seeds, out : (8,) uint64
 
     Notes
     -----

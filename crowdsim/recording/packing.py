@@ -41,8 +41,9 @@ class Packer:
     def wait(self) -> None:
         """Return once everything is done."""
         self._raise()
-        self._jobs.join()
-        self._raise()
+        if not self._has_ended.is_set():  # else nobody takes what is left
+            self._jobs.join()
+            self._raise()
 
     def stop(self) -> None:
         """Drop what waits, and end the thread once it has done what it is at; it begins no more."""

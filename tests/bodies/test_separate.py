@@ -7,6 +7,7 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
+from crowdsim.bodies.contacts import sum_overlaps
 from crowdsim.bodies.separate import Overlaps, SeparationParameters, Separator, _is_better
 from crowdsim.geometry.walls import no_walls, walls_from_rings
 from crowdsim.kernels.threads import Team
@@ -514,3 +515,9 @@ def test_walls_that_changed_are_seen_by_a_separator_that_knew_others():
     beside, _ = separate(position, 0.2, separator=kept, walls=PLAN)
     fresh, _ = separate(position, 0.2, separator=Separator(), walls=PLAN)
     assert beside.tobytes() == fresh.tobytes() != free.tobytes()
+
+
+def test_overlaps_of_all_discs_are_summed():
+    rng = np.random.default_rng(1)
+    count, deepest, total = rng.integers(0, 4, 500), rng.uniform(0.0, 0.1, 500), rng.integers(0, 2**50, 500)
+    assert sum_overlaps(count, deepest, total) == twin.sum_overlaps(count, deepest, total)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdsim.geometry.cells import CELLS_PER_AGENT, LEAST_CELLS, CellIndex, plane_numbers, window
+from crowdsim.geometry.cells import CELLS_PER_AGENT, FEW_PLANES, LEAST_CELLS, CellIndex, plane_numbers, window
 from tests.reference import cells as twin
 
 
@@ -99,3 +99,23 @@ def test_a_coordinate_that_is_no_place_is_named():
         position[3, 1] = fault
         with pytest.raises(ValueError, match="row 3"):
             CellIndex().build(position, np.zeros(5, np.int32))
+
+
+@pytest.mark.parametrize("cell_size", [0.3, 1.0, 7.0])
+@pytest.mark.parametrize("name", worlds())
+def test_tables_are_laid_out_as_the_twin_does(name, cell_size):
+    position, layer = worlds()[name]
+    layer = np.array(layer, dtype=np.int32)
+    cells = CellIndex(cell_size).build(position, layer)
+    planes = (
+        np.unique(layer)
+        if np.ptp(layer.astype(np.int64)) >= FEW_PLANES
+        else np.arange(layer.min(), layer.max() + 1)
+    )
+    own = [position[layer == plane] for plane in planes]
+    boxes = [(*each.min(axis=0), *each.max(axis=0)) if len(each) else (0.0,) * 4 for each in own]
+    rows, count = twin.lay_out(boxes, list(map(len, own)), 1.0 / cell_size, LEAST_CELLS, CELLS_PER_AGENT)
+    assert [
+        (*place, *shape) for place, shape in zip(cells.origin.tolist(), cells.shape.tolist(), strict=True)
+    ] == rows
+    assert len(cells.start) == count + 2

@@ -15,6 +15,7 @@ from crowdsim.recording.digest import (
     block_xxh64,
     column_digests,
     digest,
+    digest_each,
     fold_digests,
     run_digest,
     xxh64,
@@ -226,3 +227,14 @@ def test_columns_have_the_digests_of_each_alone(shift):
     columns["fixed"].flags.writeable = False
     assert column_digests(columns).tolist() == [int(digest(array)) for array in columns.values()]
     assert column_digests({}).shape == (0,)
+
+
+def test_the_digests_of_eight_are_those_of_the_twin():
+    rng = np.random.default_rng(3)
+    small = rng.integers(0, 256, 400).astype(np.uint8)
+    data = tuple(
+        small[first : first + length] for first, length in zip(range(8), range(0, 80, 11), strict=True)
+    )
+    seeds, out = rng.integers(0, 2**63, 8).astype(np.uint64), np.empty(8, dtype=np.uint64)
+    digest_each(data, seeds, out)
+    assert out.tolist() == twin.digest_each([each.tobytes() for each in data], seeds.tolist())

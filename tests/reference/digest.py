@@ -68,3 +68,8 @@ def fold_digests(rows: list[list[int]], start: int = 0) -> int:
             value = (rotate_left(value ^ mix(0, digest), 27) * P1 + P4) & MASK
         value = avalanche(value)
     return value
+
+
+def digest_each(arrays: list[bytes], seeds: list[int]) -> list[int]:
+    """One digest for each array."""
+    return [xxh64(data, seed) for data, seed in zip(arrays, seeds, strict=True)]

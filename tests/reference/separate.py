@@ -225,3 +225,8 @@ def loosen(position, radius, movable, layer, walls, tolerated, further, farthest
         if max(map(math.dist, position, old)) < STILL:
             break
     return best
+
+
+def sum_overlaps(count, deepest, total):
+    """How many overlaps discs have, the deepest, and the sum."""
+    return sum(count.tolist()), max(deepest.tolist()), sum(total.tolist())

@@ -124,6 +124,10 @@ def exchange_blocks(start, old, new, free, free_first, free_count, used, got):
     -------
     int
         Where the blocks end then.
+
+    Notes
+    -----
+    Twin: `tests/reference/corridors.py`.
     """
     for i in range(start.size):
         if old[i] > 0:

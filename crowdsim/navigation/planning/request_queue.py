@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from crowdsim.navigation.planning.keys import KeyTable, make_table, note_numbers
 from crowdsim.navigation.planning.waiting_rows import (
     UNASSIGNED,
-    TreeQueues,
     drop_rows,
     first_alone,
     head_of,
+    larger_queues,
+    make_queues,
     make_rows,
     stand_rows,
     take_alone,
@@ -34,6 +35,7 @@ from crowdsim.navigation.planning.work import LEAST_GRANT, Ended, Work, share_ou
 from crowdsim.navigation.search.sharing import NO_TREE, SharedTrees
 from crowdsim.saved import MOST, Arrays, Saved, ascends, fields_of
 
+LEAST_QUEUES = 64  # Trees with queues that there is room for at first.
 LEAST_ROWS = 256  # Requests that there is room for at first; doubled when more are open at once.
 
 # What every request has. `key` names the tree in a slot that it can share, `shares` whether it does; `tree`
@@ -154,9 +156,7 @@ class RequestQueue:
             np.zeros((room, 4)),
         )
         self._row_of: KeyTable = make_table(room)  # by agent; that row may be closed
-        self._queues = TreeQueues(
-            make_table(room), np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
-        )
+        self._queues = make_queues(LEAST_QUEUES)
         self._queue_count = 0
         self._used_rows, self._first_open, self._first_alone, self.waiting = 0, 0, 0, 0
         # (order of its first request, key) of the queues whose tree no slot has
@@ -180,15 +180,18 @@ class RequestQueue:
         self.waiting += len(records)
         note_numbers(self._row_of, rows.entity[first:last], first)
         woken = np.empty(len(records), dtype=np.int64)
-        alone, shared, self._queue_count, count = stand_rows(
-            rows, first, last, self._queues, self._queue_count, woken
-        )
-        self._unassigned += alone + shared
-        self._own_unassigned += alone
-        for row in woken[:count].tolist():
-            key = int(rows.key[row])
-            if key not in self._slot_of_key:
-                heapq.heappush(self._no_slot, (int(rows.order[row]), key))
+        while first < last:
+            alone, shared, self._queue_count, count, first = stand_rows(
+                rows, first, last, self._queues, self._queue_count, woken
+            )
+            self._unassigned += alone + shared
+            self._own_unassigned += alone
+            for row in woken[:count].tolist():
+                key = int(rows.key[row])
+                if key not in self._slot_of_key:
+                    heapq.heappush(self._no_slot, (int(rows.order[row]), key))
+            if first < last:
+                self._queues = larger_queues(self._queues)
 
     def blank(self, count: int) -> NDArray[Any]:
         """Return so many records, all zeros, to write requests to, which `submit` takes: many are written

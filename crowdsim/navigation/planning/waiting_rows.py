@@ -2,7 +2,8 @@
 and are dropped.
 
 Those that search alone stand in line by being there: the next one is the first row that is open and that no
-slot has. Those that share a tree are linked, from row to row, in a queue for each tree.
+slot has. Those that share a tree are linked, from row to row, in a queue for each tree. Twin:
+`tests/reference/waiting_rows.py`.
 """
 
 # mypy: allow-untyped-defs
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
-from crowdsim.navigation.planning.keys import NONE, KeyTable, place_of
+from crowdsim.navigation.planning.keys import NONE, KeyTable, make_table, note_numbers, place_of
 from crowdsim.navigation.search.sharing import NO_TREE
 
 UNASSIGNED = -1  # Slot of a request that no slot has taken yet.
@@ -62,7 +63,7 @@ class TreeQueues(NamedTuple):
     ----------
     number : KeyTable
     first, last : (n,) int64
-        Rows of each; `first` is NONE where there are none.
+        Rows of each; `first` is NONE where there are none. There is room for n queues.
     """
 
     number: KeyTable
@@ -70,16 +71,30 @@ class TreeQueues(NamedTuple):
     last: NDArray[np.int64]
 
 
+def make_queues(count: int) -> TreeQueues:
+    """Return room for so many queues, of which there is none."""
+    return TreeQueues(make_table(count), np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64))
+
+
+def larger_queues(queues: TreeQueues) -> TreeQueues:
+    """Return the same queues, all of which are in use, with room for twice as many."""
+    count = len(queues.first)
+    larger, is_used = make_queues(2 * count), queues.number.key != NONE
+    note_numbers(larger.number, queues.number.key[is_used][np.argsort(queues.number.number[is_used])], 0)
+    larger.first[:count], larger.last[:count] = queues.first, queues.last
+    return larger
+
+
 @lean_kernel
 def stand_rows(rows, begin, end, queues, count, woken):
-    """Put the rows begin..end - 1 that no slot has at the ends of their queues.
+    """Put the rows begin..end - 1 that no slot has at the ends of their queues, as far as there is room for
+    queues.
 
     Parameters
     ----------
     rows : Rows
     begin, end : int
     queues : TreeQueues
-        Have room for as many as there are rows.
     count : int
         How many there are.
     woken : (end - begin,) int64
@@ -91,6 +106,8 @@ def stand_rows(rows, begin, end, queues, count, woken):
         Rows that search alone, and that share a tree.
     count, first : int
         Queues that there are then, and rows in `woken`.
+    row : int
+        The first that was not put; `end` if all were.
     """
     alone, shared, first = 0, 0, 0
     for row in range(begin, end):
@@ -99,9 +116,11 @@ def stand_rows(rows, begin, end, queues, count, woken):
         if rows.shares[row] == 0:
             alone += 1
             continue
+        place = place_of(queues.number, rows.key[row])
+        if queues.number.key[place] == NONE and count == queues.first.size:
+            return alone, shared, count, first, row
         shared += 1
         rows.following[row] = NONE
-        place = place_of(queues.number, rows.key[row])
         if queues.number.key[place] == NONE:
             queues.number.key[place], queues.number.number[place] = rows.key[row], count
             queues.first[count] = NONE
@@ -114,7 +133,7 @@ def stand_rows(rows, begin, end, queues, count, woken):
         else:
             rows.following[queues.last[queue]] = row
         queues.last[queue] = row
-    return alone, shared, count, first
+    return alone, shared, count, first, end
 
 
 @lean_kernel
@@ -206,7 +225,9 @@ def drop_rows(rows, row_of, entity, jobs, job_next, job_count, is_active):
     row_of : KeyTable
         By agent.
     entity : (k,) int64
-    jobs, job_next, job_count, is_active
+    jobs : (slots, b) int64
+    job_next, job_count : (slots,) int64
+    is_active : (slots,) uint8
         See `crowdsim.navigation.planning.work.Work`.
 
     Returns

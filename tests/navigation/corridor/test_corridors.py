@@ -157,3 +157,22 @@ def test_a_store_that_grows_does_not_move_what_is_in_it():
         allocate(store, 512)
     assert resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before < 100
     assert np.all(store.portals[first : first + (1 << 22)] == 5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_blocks_are_exchanged_as_lists_would_have_it(seed):
+    """Many at once, some of which are none, also into a store that was saved in between."""
+    rng, store, free, used = np.random.default_rng(seed), CorridorStore(), {}, 0
+    start, size = np.zeros(300, dtype=np.int64), np.zeros(300, dtype=np.int64)
+    for turn in range(60):
+        rows = rng.permutation(300)[: int(rng.integers(1, 300))]
+        wanted = rng.choice([0, 16, 32, 256, 4096 if turn % 10 == 9 else 64], len(rows))
+        got = store.exchange(start[rows], size[rows], wanted)
+        expected, used = twin.exchange(start[rows].tolist(), size[rows].tolist(), wanted.tolist(), free, used)
+        assert got.tolist() == expected
+        start[rows], size[rows] = got, wanted
+        if turn % 20 == 10:
+            state, store = store.state(), CorridorStore()
+            store.restore(state, start, size)
+            assert state["free"].tolist() == [each for key in sorted(free) for each in free[key]]
+    assert used == size.sum() + sum(key * len(each) for key, each in free.items())
