@@ -212,3 +212,12 @@ def test_a_number_of_threads_that_makes_no_sense_is_one_sentence(threads):
 def test_zero_threads_are_one_for_each_core_that_the_process_may_use():
     assert Team(0).threads == available_cores() == len(os.sched_getaffinity(0))
     assert Team(np.int64(3)).threads == 3
+
+
+def test_what_a_thread_that_gets_no_core_has_not_begun_is_done_by_the_caller(monkeypatch):
+    monkeypatch.setattr("crowdsim.kernels.threads._Helper._ring", lambda helper: None)  # it hears of nothing
+    team = Team(3)
+    assert team.run(bounds, 9, at_least=1) == [(0, 3), (3, 6), (6, 9)]
+    monkeypatch.undo()
+    assert team.run(bounds, 9, at_least=1) == [(0, 3), (3, 6), (6, 9)]
+    team.close()
