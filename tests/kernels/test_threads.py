@@ -7,11 +7,13 @@ import os
 import signal
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.kernels import threads
 from crowdsim.kernels.decorator import kernel
 from crowdsim.kernels.threads import MOST_THREADS, Team, available_cores
 
@@ -69,10 +71,44 @@ def test_a_kernel_is_split_once_it_is_known_to_take_long(monkeypatch):
     team.close()
 
 
+@pytest.mark.parametrize("split_ns, alone_ns", [(100.0, 200.0), (250.0, 200.0)])
+def test_rows_are_split_where_that_was_faster_and_the_other_manner_is_tried_now_and_then(split_ns, alone_ns):
+    pace, rows, done = threads._Pace(), 10_000, []
+    for _ in range(5 * threads.TRIED_EVERY):
+        parts = max(1, pace.parts(rows, 2))
+        pace.note(rows, rows * (split_ns if parts > 1 else alone_ns), is_split=parts > 1)
+        done.append(parts)
+    faster = 2 if split_ns < alone_ns else 1
+    assert done[:2] == [1, 2]  # one is known after the other
+    assert done[2:].count(3 - faster) == pytest.approx(2 * 5, abs=2)
+    for _ in range(2 * threads.TRIED_EVERY + 10):  # what was faster is no longer
+        parts = max(1, pace.parts(rows, 2))
+        pace.note(rows, rows * 1000 if parts == faster else rows * 150, is_split=parts > 1)
+    assert pace.parts(rows, 2) == 3 - faster
+
+
+def test_functions_that_are_made_anew_are_known_by_their_code_and_not_kept():
+    team, given = Team(2), []
+    for _ in range(50):
+        rows = np.zeros(3)
+        given.append(weakref.ref(rows))
+        team.run(lambda start, stop, rows=rows: rows[start:stop].sum(), 3)
+    del rows
+    team.close()  # with the thread goes what it was given last
+    assert len(team._paces) == 1 and not any(each() is not None for each in given)
+
+
+def test_short_calls_are_never_split():
+    pace = threads._Pace()
+    for _ in range(300):
+        assert pace.parts(100, 2) < 2
+        pace.note(100, threads.WORTH_NS, is_split=False)
+
+
 def test_a_call_that_waited_for_a_core_is_no_reason_to_split(monkeypatch):
     """One of 50 ms among calls of 20 us."""
     team, clock = Team(2), iter(range(10**6))
-    times = iter([0, 20_000, 0, 50_000_000, 0, 20_000])
+    times = iter([0, 20_000, 0, 50_000_000, 0, 20_000])  # before and after each call
     monkeypatch.setattr("crowdsim.kernels.threads.perf_counter_ns", lambda: next(times, next(clock)))
     for _ in range(3):
         assert team.run(bounds, 100) == [(0, 100)]
