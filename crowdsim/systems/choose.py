@@ -340,7 +340,7 @@ class Choose(TickSystem):
         (k, parts), m; see `GoalLengths.of`.
         """
         world, agents = self.world, self.world.agents
-        position, polygon = agents.position[rows], world.polygons()[rows]
+        position, polygon = agents.position[rows], world.polygons(rows)
         found, of_paths = np.empty((len(rows), len(self._parts))), np.full(len(rows), _WHOLE)
         for number, paths in enumerate(world.planning.paths):
             if paths.kept_off is not None:

@@ -195,7 +195,7 @@ class Nudge(TickSystem):
         agents = self.world.agents
         target, choice = np.empty((len(asked), 2)), np.empty(len(asked), dtype=np.int64)
         tick.team.run(
-            choose_aside, len(asked), self.world.mesh, self.world.polygons()[asked], agents.position[asked],
+            choose_aside, len(asked), self.world.mesh, self.world.polygons(asked), agents.position[asked],
             agents.radius[asked], away, float(self.parameters.nudge_distance), target, choice,
         )  # fmt: skip
         return target, choice >= 0

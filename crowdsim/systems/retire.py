@@ -18,4 +18,4 @@ class Retire(TickSystem):
         leaving = self.world.agents.activity == ARRIVED
         tick.counts["retired"] = self.count_of(leaving)
         if tick.counts["retired"]:
-            self.world.retire(leaving)
+            self.world.retire(leaving, tick.team)

@@ -105,7 +105,7 @@ class Route(TickSystem):
         at_gate = agents.ride_step[rows] != RideStep.NONE
         may = self._gates.facts.may_use[agents.group[rows]][:, self._routes.connection] & ~self._closed()
         goal = np.where(at_gate, agents.bound_for[rows], agents.goal[rows])
-        polygon, speed = self.world.polygons()[rows], agents.desired_speed[rows]
+        polygon, speed = self.world.polygons(rows), agents.desired_speed[rows]
         walkers = Walkers(agents.position[rows], polygon, agents.radius[rows], speed)
         legs = self._measure(rows, walkers, goal)
         chosen = self._common.agree(rows, self._choose(rows, legs, may), legs, may, self._routes)

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.codes import Code, Diagnosis, PathStatus
+from crowdsim.kernels.memory import addresses_of, close_up
+from crowdsim.kernels.threads import ALONE, Team
 from crowdsim.old_names import COLUMNS, OldName, name_today
 from crowdsim.saved import FARTHEST_M, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends
 
@@ -634,6 +636,8 @@ class AgentColumns:
         self.count = 0
         self._capacity = 64
         self._arrays = {column.name: self._fresh(column, self._capacity) for column in columns}
+        # where the bytes of all arrays begin, and bytes a row; None while it is not known
+        self._placed: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         self._show()
 
     def _show(self) -> None:
@@ -665,6 +669,7 @@ class AgentColumns:
         """Have one more column, whose rows hold its fill."""
         self.columns[column.name] = column
         self._arrays[column.name] = self._fresh(column, self._capacity)
+        self._placed = None
 
     def append(self, rows: int, values: Mapping[str, Any]) -> slice:
         """Add `rows` rows at the end, with `values` by column name and fills elsewhere; return their range.
@@ -702,23 +707,22 @@ class AgentColumns:
         self.count = stop
         self._show()
 
-    def remove(self, keep: NDArray[np.bool_]) -> None:
+    def remove(self, keep: NDArray[np.bool_], team: Team = ALONE) -> None:
         """Drop the rows where `keep` is false; the others move up and stay in order."""
-        stays = np.flatnonzero(keep)
-        if len(stays) == self.count:
+        gone = np.flatnonzero(~keep)
+        if not len(gone):
             return
-        # rows before the first that goes stay where they are; indices are looked up faster than a mask
-        first, left = int(np.argmin(keep)), len(stays)
-        moves = stays[first:]
-        for array in self._arrays.values():
-            array[first:left] = array[: self.count].take(moves, axis=0)
-        self.count = left
+        arrays = list(self._arrays.values())
+        if self._placed is None:
+            self._placed = addresses_of(arrays), np.array([array.strides[0] for array in arrays])
+        team.run(close_up, len(arrays), *self._placed, gone, self.count)
+        self.count -= len(gone)
         self._show()
 
     def _reserve(self, rows: int) -> None:
         if rows <= self._capacity:
             return
-        self._capacity = max(rows, 2 * self._capacity)
+        self._capacity, self._placed = max(rows, 2 * self._capacity), None
         for name, column in self.columns.items():
             grown = self._fresh(column, self._capacity)
             grown[: self.count] = self._arrays[name][: self.count]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from crowdsim.geometry.cells import Heights
 from crowdsim.geometry.steps import Steps
 from crowdsim.geometry.walls import Walls
-from crowdsim.kernels.threads import Team
+from crowdsim.kernels.threads import ALONE, Team
 from crowdsim.navigation.corridor.corridors import CorridorStore
 from crowdsim.navigation.goals.destinations import MOST_FLOORS, Change, Destinations, Points
 from crowdsim.navigation.goals.goals import GoalPieces, GoalShape, cut_goals
@@ -328,13 +328,12 @@ class World:
             return own
         return {name: getattr(self.agents, name)[row].copy() for name in self.agents.columns} | own
 
-    def polygons(self) -> NDArray[np.int64]:
-        """Return the polygon under each agent, shape (n,);
+    def polygons(self, rows: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """Return the polygon under each agent, shape (n,), or under some, (k,) rows;
         of one whose ground was taken away, that which stands for no ground.
         """
-        if self.tiles is not None:
-            return self.tiles.polygons_of(self.agents.surface)
-        return handles.polygon_of(self.agents.surface)
+        surface = self.agents.surface if rows is None else self.agents.surface[rows]
+        return handles.polygon_of(surface) if self.tiles is None else self.tiles.polygons_of(surface)
 
     def handles_of(self, polygon: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the handles of polygons, shape (n,)."""
@@ -744,7 +743,7 @@ class World:
         self.entities.delete(self.agents.entity[leaving].tolist())
         self.agents.remove(~leaving)
 
-    def retire(self, leaving: NDArray[np.bool_]) -> None:
+    def retire(self, leaving: NDArray[np.bool_], team: Team = ALONE) -> None:
         """Remove agents, their corridors and their components in one go;
         those that had not arrived are noted as retired.
         """
@@ -759,7 +758,7 @@ class World:
         )
         self._release_corridors(leaving)
         self.entities.delete(agents.entity[leaving].tolist())
-        agents.remove(~leaving)
+        agents.remove(~leaving, team)
 
     def _release_corridors(self, leaving: NDArray[np.bool_]) -> None:
         agents = self.agents

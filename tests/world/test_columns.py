@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from crowdsim.kernels.threads import Team
 from crowdsim.world.columns import AGENT_COLUMNS, AgentColumns
 
 
@@ -41,6 +42,29 @@ def test_removed_rows_leave_the_others_in_order():
     assert columns.entity.tolist() == [1, 4, 8] and columns.radius.tolist() == [0.1, 0.4, 0.8]
     columns.append(1, {"entity": np.array([10])})
     assert columns.entity.tolist() == [1, 4, 8, 10] and columns.radius[3] == 0.0
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.999, 1.0])
+def test_every_column_closes_up_over_rows_that_go(share, threads, monkeypatch):
+    monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 0)
+    rng, rows, team = np.random.default_rng(3), 500, Team(threads)
+    columns = AgentColumns()
+    for turn in range(3):  # grown, and grown again, between times
+        first, more = len(columns), rows * (1 + turn)
+        ids = np.arange(1 + 10_000 * turn, 1 + 10_000 * turn + more)
+        columns.append(more, {"entity": ids})
+        for name, column in columns.columns.items():
+            if name != "entity":
+                own = getattr(columns, name)
+                own[first:] = rng.integers(0, 200, own[first:].shape).astype(column.dtype)
+        before, keep = columns.state(), rng.uniform(size=len(columns)) >= share
+        keep[rng.integers(0, len(keep))] = share == 0.0
+        columns.remove(keep, team)
+        assert len(columns) == np.count_nonzero(keep)
+        for name, column in before.items():
+            assert np.array_equal(getattr(columns, name), column[keep], equal_nan=True), name
+    team.close()
 
 
 def test_a_column_cannot_be_replaced_by_accident():

@@ -145,7 +145,7 @@ class Flee(Action):
         world = self.crew.world
         seen = np.zeros((len(watchers), len(to)), dtype=np.uint8)
         see_places(
-            world.mesh, world.polygons()[watchers], world.agents.position[watchers],
+            world.mesh, world.polygons(watchers), world.agents.position[watchers],
             np.ascontiguousarray(to), layer.astype(np.int32), seen,
         )  # fmt: skip
         return seen

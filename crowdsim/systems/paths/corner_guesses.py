@@ -78,7 +78,7 @@ class CornerGuesses(Guesses):
         """Begin anew for agents that request a path from where they are."""
         agents = self.world.agents
         place = self._begin(agents.entity[rows])
-        self._table["begin"][place] = np.column_stack([agents.position[rows], self.world.polygons()[rows]])
+        self._table["begin"][place] = np.column_stack([agents.position[rows], self.world.polygons(rows)])
 
     def lead(self, tick: Tick, guesses: NDArray[np.bool_]) -> None:
         """Set the preferred velocities of agents that wait for their path."""
@@ -95,7 +95,7 @@ class CornerGuesses(Guesses):
         velocity, corner = np.empty((len(rows), 2)), np.empty((len(rows), 2))
         guess_over_corners(
             self._terrain, agents.goal[rows], agents.radius[rows], agents.desired_speed[rows], tick.length,
-            agents.position[rows], self.world.polygons()[rows], guess, velocity, corner, self._scratch,
+            agents.position[rows], self.world.polygons(rows), guess, velocity, corner, self._scratch,
         )  # fmt: skip
         for name, array in guess._asdict().items():
             table[name][place] = array

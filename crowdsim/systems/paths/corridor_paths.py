@@ -195,7 +195,7 @@ class CorridorPaths(Paths):
     def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask the planner for the paths of agents from where they are."""
         world, agents, planner = self.world, self.world.agents, self.planner
-        position, polygon, off = agents.position[rows], world.polygons()[rows], dict[int, list[int]]()
+        position, polygon, off = agents.position[rows], world.polygons(rows), dict[int, list[int]]()
         if self.own.filtered is not None:
             position, polygon, off = self.own.filtered.walks_off(position, polygon)
         request = (agents.entity[rows], position, polygon, agents.goal[rows], agents.radius[rows])
@@ -205,7 +205,7 @@ class CorridorPaths(Paths):
                 agents.entity[stands],
                 agents.position[stands],
                 agents.radius[stands],
-                world.polygons()[stands],
+                world.polygons(stands),
             )
         if self.price > 0.0 and planner.prices and np.any(agents.priced_portal[rows, 0] >= 0):
             planner.submit(tick.number, *request, agents.priced_portal[rows], self.price)
@@ -361,7 +361,7 @@ class CorridorPaths(Paths):
         corridors = (
             agents.corridor_start[rows],
             agents.corridor_length[rows],
-            world.polygons()[rows],
+            world.polygons(rows),
             agents.goal_piece[rows],
             agents.position[rows],
             agents.radius[rows],
@@ -392,7 +392,7 @@ class CorridorPaths(Paths):
         """
         agents, store = self.world.agents, self.world.corridors.portals
         assert self.own.filtered is not None
-        barred = self.own.filtered.barred[self.world.polygons()[rows]]
+        barred = self.own.filtered.barred[self.world.polygons(rows)]
         found = np.flatnonzero(barred & (piece >= 0) & (np.diff(trail_start) > 0))
         for number in found.tolist():
             own = trail[trail_start[number] : trail_start[number + 1]]

@@ -184,7 +184,7 @@ class WaypointPaths(Paths):
         rows = rows[~shut_in]
         chooser, radius = self.planner.chooser(), agents.radius[rows]
         which, choices = chooser.choices(
-            agents.goal[rows], self.world.polygons()[rows], planner.needs(radius), radius
+            agents.goal[rows], self.world.polygons(rows), planner.needs(radius), radius
         )
         agents.path_tick[rows] = tick.number
         hopeless = rows[which < 0]
@@ -218,7 +218,7 @@ class WaypointPaths(Paths):
             tick.number,
             agents.entity[rows],
             places[rows],
-            self.world.polygons()[rows],
+            self.world.polygons(rows),
             which,
             agents.radius[rows],
             choices,
@@ -290,7 +290,7 @@ class WaypointPaths(Paths):
                 waypoint,
                 start,
                 place,
-                self.world.polygons()[rows],
+                self.world.polygons(rows),
                 agents.radius[rows],
                 grid.sheet,
             )
