@@ -41,7 +41,7 @@ STAYS, BENT, STRAIGHT = range(3)
 
 
 @inlined_kernel
-def _near_slots(
+def near_slots(
     cells_start,
     z,
     slope_x,
@@ -145,7 +145,7 @@ def scan_contacts(start, stop, cells, now, capacity, widest, drift, moved, gap, 
     Twin: `tests/reference/separate.py`.
     """
     near = np.zeros(capacity + 32, np.uint32)
-    return _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, deepest, total, near)
+    return scan_with(start, stop, cells, now, widest, drift, moved, gap, count, deepest, total, near)
 
 
 @lean_kernel
@@ -162,7 +162,7 @@ def sum_overlaps(count, deepest, total):
 
 
 @lean_kernel
-def _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, deepest, total, near):
+def scan_with(start, stop, cells, now, widest, drift, moved, gap, count, deepest, total, near):
     """Do what `scan_contacts` says, with a workspace."""
     home_x, home_y, cells_start, cells_plane, per_metre, origin, table = (
         cells.x,
@@ -182,7 +182,7 @@ def _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, de
             continue
         plane = plane_numbers(origin, table, cells_plane[slot])
         reach = radius[slot] + widest + LOOK_AHEAD_M
-        found = _near_slots(
+        found = near_slots(
             cells_start,
             z,
             slope_x,
@@ -359,7 +359,7 @@ def _list_contacts(
         if contact == first[slot + np.uint64(1)]:
             continue
         plane = plane_numbers(origin, planes, cells_plane[slot])
-        found = _near_slots(
+        found = near_slots(
             cells_start,
             z,
             slope_x,
@@ -565,7 +565,7 @@ def _scale_pushes(
         plane = plane_numbers(origin, planes, cells_plane[slot])
         margin = farthest + farthest
         reach = radius[slot] + widest + margin
-        found = _near_slots(
+        found = near_slots(
             cells_start,
             z,
             slope_x,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies import contacts
+from crowdsim.bodies import contacts, recount
 from crowdsim.bodies.clearance import Barriers, barriers, move_off_walls
 from crowdsim.geometry.cells import CellIndex, Cells, Heights
 from crowdsim.geometry.walls import Walls
@@ -35,6 +35,9 @@ STEPS_BACK = (1.5, 2.25, 2.25, 2.25)
 # part.
 WEDGED = 0.1
 SLIGHT_M = 1e-3  # Overlaps from this depth on join discs to a knot.
+# Where more than this share of discs have moved since their overlaps were counted, or one has moved farther
+# than this, all are counted anew: that costs less then.
+_MOST_MOVED, _FARTHEST_MOVED_M = 0.125, 0.5
 _LEAST_CAPACITY = 64  # Neighbours of one disc that there is room for at first; grows when a pile needs more.
 
 
@@ -109,6 +112,28 @@ class Separation(NamedTuple):
     after: Overlaps
 
 
+class _Left(NamedTuple):
+    """Discs as they were left, with their overlaps by slot.
+
+    Attributes
+    ----------
+    cells : Cells
+    now : Now
+    widest, drift : float, m
+        Greatest radius; how far discs have moved at most since `cells` was built.
+    rows : dict of str to array
+    layer : (n,) int32
+        By row.
+    """
+
+    cells: Cells
+    now: Now
+    widest: float
+    drift: float
+    rows: Rows
+    layer: NDArray[np.int32]
+
+
 @dataclass(frozen=True)
 class SeparationParameters:
     """What can be tuned."""
@@ -179,6 +204,7 @@ class Separator:
             np.empty(0, dtype=np.uint8),
             np.empty((0, contacts.TABLE_COLUMNS)),
         )
+        self._left: _Left | None = None  # known where ground is level
         self._seen: tuple[Walls | None, Walls | None] = (None, None)
         self._barriers: Barriers | None = None
 
@@ -278,18 +304,21 @@ class Separator:
         n = len(radius)
         out[:] = position
         cells, now, widest, rows = self._look(position, radius, movable, layer, team, heights)
-        before = after = _overlaps(rows)
+        before = after = counted = _overlaps(rows)
         drift, ground = 0.0, (zone, wall_distance, reach)
         moved = np.inf
         for _ in range(self.parameters.passes):
             if after.count == 0:
                 break
             now, after, drift, moved = self._pass(team, n, cells, now, widest, drift, after, rows, ground)
+            counted = after
         tolerated = self.parameters.deepest_overlap * (WEDGED if moved < STILL_M else 1.0)
         if after.deepest > tolerated:
-            now, after, drift = self._loosen(
+            now, after, drift, counted = self._loosen(
                 team, n, cells, now, widest, drift, after, rows, ground, tick_length, tolerated
             )
+        if heights is None and counted is after:
+            self._left = _Left(cells, now, widest, drift, rows, layer.copy())
         if drift > 0.0:
             team.run(contacts.scatter_positions, n, cells, now.x, now.y, out)
         return Separation(before, after)
@@ -343,9 +372,47 @@ class Separator:
         team: Team,
         heights: Heights | None = None,
     ) -> Overlaps:
-        """Return how discs overlap where they are; parameters as in `separate`."""
+        """Return how discs overlap where they are; parameters as in `separate`.
+
+        It costs little where they are those of the last call of `separate` and few have moved since.
+        """
         if not len(radius):
             return _NOTHING
+        left, self._left = self._left, None
+        if left is None or heights is not None or len(left.layer) != len(radius):
+            return self._measure_all(position, radius, movable, layer, team, heights)
+        n, cells, rows = len(radius), left.cells, left.rows
+        stale = np.empty(n, dtype=np.uint8)
+        x, y = rows["new_x"], rows["new_y"]
+        found = team.run(
+            recount.find_moved, n, cells, left.now, position, radius, movable, layer, left.layer, x, y, stale
+        )
+        moved, farthest = sum(count for count, _ in found), max(far for _, far in found)
+        if min(found)[0] < 0 or moved > _MOST_MOVED * n or farthest > _FARTHEST_MOVED_M:
+            return self._measure_all(position, radius, movable, layer, team, heights)
+        if moved:
+            now, far = left.now._replace(x=x, y=y), left.drift + farthest
+            # a pile for which there is no room: twice as much is tried
+            while recount.mark_beside(
+                cells, left.now, now, self._capacity, left.widest, left.drift, farthest, stale
+            ) or any(
+                team.run(
+                    recount.recount, n, cells, now, self._capacity, left.widest, far, stale, rows["gap"],
+                    rows["count"], rows["deepest"], rows["total"],
+                )
+            ):  # fmt: skip
+                self._capacity *= 2
+        return _overlaps(rows)
+
+    def _measure_all(
+        self,
+        position: NDArray[np.float64],
+        radius: NDArray[np.float64],
+        movable: NDArray[np.uint8],
+        layer: NDArray[np.int32],
+        team: Team,
+        heights: Heights | None,
+    ) -> Overlaps:
         *_, rows = self._look(position, radius, movable, layer, team, heights)
         return _overlaps(rows)
 
@@ -361,7 +428,7 @@ class Separator:
         """Sort discs into cells and count their overlaps;
         return the cells, the discs by slot, the greatest radius (m) and the counts by slot.
         """
-        n = len(radius)
+        n, self._left = len(radius), None
         self._reserve(n)
         if self._shown_count != n:
             self._shown_count, self._shown = (
@@ -466,14 +533,15 @@ class Separator:
         ground: tuple[Any, ...],
         tick_length: float,
         tolerated: float,
-    ) -> tuple[Now, Overlaps, float]:
+    ) -> tuple[Now, Overlaps, float, Overlaps]:
         """Push on while something overlaps by more than `tolerated` (m);
-        return the best that was come by, which is where the discs are if nothing is better.
+        return the best that was come by, which is where the discs are if nothing is better, and the overlaps
+        that `rows` hold in the end.
 
         A pass for itself may do harm here: pressure has to go through the middle layers of a knot before it
         is let out. What counts is the end.
         """
-        best, least = now._replace(x=rows["best_x"], y=rows["best_y"]), before
+        best, least, after = now._replace(x=rows["best_x"], y=rows["best_y"]), before, before
         best.x[:], best.y[:] = now.x, now.y
         first = rows["first_x"], rows["first_y"]
         first[0][:], first[1][:] = now.x, now.y
@@ -501,7 +569,7 @@ class Separator:
                 best.x[:], best.y[:], least = now.x, now.y, after
             if least.deepest <= tolerated or moved < STILL_M:
                 break
-        return best, least, drift
+        return best, least, drift, after
 
     def _push(
         self, team: Team, n: int, cells: Cells, now: Now, arguments: tuple[Any, ...], rows: Rows

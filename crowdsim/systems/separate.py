@@ -77,7 +77,7 @@ class Separate(TickSystem):
         )  # fmt: skip
         # An agent that no other pushed goes where it wanted: what walls take of its step is for Walk to say.
         take_pushes(free, pushed, tentative)
-        tick.counts["overlaps_before"] = parted.before.count
+        tick.counts["overlaps_before"], tick.separator = parted.before.count, self._separator
 
 
 class Measure(TickSystem):
@@ -94,14 +94,15 @@ class Measure(TickSystem):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self._separator = Separator()
+        self._separator = Separator()  # where nothing has parted bodies
 
     def process(self, tick: Tick) -> None:
         """Count the pairs that overlap, and find the deepest."""
         agents = self.world.agents
         part, heights = self.world.ground_of(agents.position)
         movable, _ = _movable(agents)
-        found = self._separator.measure(agents.position, agents.radius, movable, part, tick.team, heights)
+        separator = tick.separator or self._separator
+        found = separator.measure(agents.position, agents.radius, movable, part, tick.team, heights)
         tick.counts["overlaps"] = found.count
         tick.counts["deepest_overlap_m"] = found.deepest if found.count else 0.0
 

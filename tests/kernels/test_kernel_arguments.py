@@ -34,7 +34,7 @@ REASONS = {
         avoidance.sampling.time_to_collision.lay_out_neighbours avoidance.sampling.samplers.search_adaptively
     """,
     ROOM: """
-        bodies.contacts.push_apart bodies.contacts._near_slots bodies.contacts._scale_pushes
+        bodies.contacts.push_apart bodies.contacts.near_slots bodies.contacts._scale_pushes
         bodies.contacts.scale_pushes bodies.contacts.list_contacts
         bodies.contacts._list_contacts
     """,

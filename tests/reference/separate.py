@@ -46,6 +46,18 @@ def measure(position, radius, layer, movable):
     return sum(s > TOUCH for s in pairs), max(pairs, default=0.0), sum(pairs)
 
 
+def beside(moved, before, after, radius, plane):
+    """Discs that have not moved and overlap one that has, where it was or where it is."""
+    return {
+        j
+        for i in moved
+        for j in range(len(radius))
+        if j not in moved
+        and plane[i] == plane[j]
+        and any(math.dist(at[i], at[j]) < radius[i] + radius[j] for at in (before, after))
+    }
+
+
 def along(push, towards):
     return push[0] * towards[0] + push[1] * towards[1]
 

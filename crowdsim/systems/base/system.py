@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.bodies.separate import Separator
 from crowdsim.geometry.cells import Cells
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.layout import Shut
@@ -40,6 +41,8 @@ class Tick:
         What was counted in this tick, by name; recorded.
     cells : Cells or None
         The neighbour index, from Index on.
+    separator : Separator or None
+        What has parted bodies, from Separate on: it knows how they overlapped then.
     reasons : record array or None
         What stood behind the choices of the agents that `record.explain` names, from Avoid on; see
         `crowdsim.avoidance.explain`.
@@ -52,6 +55,7 @@ class Tick:
     team: Team
     counts: dict[str, float] = field(default_factory=Counts)
     cells: Cells | None = None
+    separator: Separator | None = None
     reasons: NDArray[Any] | None = None
     digests: NDArray[np.uint64] | None = None
 
