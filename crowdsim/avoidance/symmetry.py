@@ -20,7 +20,7 @@ two crowds makes room, both stand for good.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels.decorator import inlined_kernel, kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.tunable import param
@@ -57,6 +57,21 @@ _SILVER = 0.41421356237309515  # The same for how long it turns, so that the two
 # Two that press in a doorway turn for times between these shares of a turn: where both come back at once,
 # both are where they were.
 SHORTEST_TURN, LONGEST_TURN = 0.5, 2.0
+
+
+class _Rows(NamedTuple):
+    """Where entities are.
+
+    Attributes
+    ----------
+    entity : (n,) int64
+        Ascending.
+    row_of : (t,) int32
+        As `number_rows` writes it.
+    """
+
+    entity: NDArray[np.int64]
+    row_of: NDArray[np.int32]
 
 
 class _Memory(NamedTuple):
@@ -104,14 +119,28 @@ class Touched(NamedTuple):
     mutual: int
 
 
-@inlined_kernel
-def _row_of(entity, wanted, row):
-    """Return the row of the entity `wanted`, -1 if it is not there;
-    `row` is that of another entity, from which its place is guessed.
+@lean_kernel
+def number_rows(entity, row_of):
+    """Write the row of each entity from the first on, (t,) int32, -1 for those that are not there; entities
+    beyond the table are left out. Twin: `tests/reference/symmetry.py`.
     """
-    guess = row + (wanted - entity[row])
-    if 0 <= guess < entity.size and entity[guess] == wanted:
-        return guess
+    row_of[:] = -1
+    for row in range(entity.size):
+        place = entity[row] - entity[0]
+        if place >= row_of.size:  # they ascend
+            break
+        row_of[place] = row
+
+
+@inlined_kernel
+def _row_of(rows, wanted):
+    """Return the row of an entity, -1 if it is not there."""
+    entity, row_of = rows
+    if entity.size == 0 or wanted < entity[0]:
+        return -1
+    place = wanted - entity[0]
+    if place < row_of.size:
+        return np.int64(row_of[place])
     low, high = 0, entity.size
     while low < high:
         middle = (low + high) // 2
@@ -120,6 +149,32 @@ def _row_of(entity, wanted, row):
         else:
             high = middle
     return low if low < entity.size and entity[low] == wanted else -1
+
+
+@lean_kernel
+def carry_over(rows, entity, old, new):
+    """Write the memory of agents that were there before to their new rows.
+
+    Parameters
+    ----------
+    rows : _Rows
+        Where they were.
+    entity : (n,) int64
+        Those that are there now.
+    old, new : _Memory
+        What others have in `new` is left as it is.
+
+    Notes
+    -----
+    Twin: `tests/reference/symmetry.py`.
+    """
+    for row in range(entity.size):
+        known = _row_of(rows, entity[row])
+        if known >= 0:
+            new.blocked[row], new.stalled[row] = old.blocked[known], old.stalled[known]
+            new.holder[row], new.retreating[row] = old.holder[known], old.retreating[known]
+            new.pressed[row], new.turning[row] = old.pressed[known], old.turning[known]
+            new.side[row], new.events[row] = old.side[known], old.events[known]
 
 
 @kernel
@@ -172,7 +227,7 @@ def follow_progress(
 def turn_away(
     start,
     stop,
-    entity,
+    rows,
     position,
     preferred_velocity,
     active,
@@ -192,8 +247,7 @@ def turn_away(
     ----------
     start, stop : int
         Range of rows.
-    entity : (n,) int64
-        Ascending.
+    rows : _Rows
     position, preferred_velocity : (n, 2) float64, m and m/s
     active : (n,) uint8
     blocker : (n,) int64
@@ -232,11 +286,11 @@ def turn_away(
                 turning -= 1
                 touched[row] = MUTUAL
             elif blocker[row] > 0:
-                other = _row_of(entity, blocker[row], row)
+                other = _row_of(rows, blocker[row])
                 if (
                     other >= 0
                     and blocked[row] >= patience
-                    and _in_ring(entity, blocker, blocked, patience, row, other)
+                    and _in_ring(rows, blocker, blocked, patience, row, other)
                 ):
                     touched[row], turning, side = MUTUAL, np.int32(lasts) - 1, np.int32(1)
                     events += 1
@@ -244,10 +298,10 @@ def turn_away(
                     touched[row] = EXACT
                     events += 1
             if touched[row] == UNTOUCHED and holder[row] > 0 and pressed[row] >= patience:
-                other = _row_of(entity, holder[row], row)
+                other = _row_of(rows, holder[row])
                 if (
                     other >= 0
-                    and holder[other] == entity[row]
+                    and holder[other] == rows.entity[row]
                     and wx * preferred_velocity[other, 0] + wy * preferred_velocity[other, 1] < 0.0
                     and pressed[other] >= patience
                     and (blocker[row] == AT_WALL or blocker[other] == AT_WALL)
@@ -297,7 +351,7 @@ def _is_exact(position, preferred_velocity, row, other):
 
 
 @inlined_kernel
-def _in_ring(entity, blocker, blocked, patience, row, other):
+def _in_ring(rows, blocker, blocked, patience, row, other):
     """Tell whether following blockers from `other` on, all of them blocked long enough,
     leads back to `row`.
     """
@@ -306,7 +360,7 @@ def _in_ring(entity, blocker, blocked, patience, row, other):
             return True
         if other < 0 or blocked[other] < patience or blocker[other] <= 0:
             return False
-        other = _row_of(entity, blocker[other], other)
+        other = _row_of(rows, blocker[other])
     return False
 
 
@@ -329,7 +383,7 @@ def _is_opposed(preferred_velocity, row, other):
 def hold_ground(
     start,
     stop,
-    entity,
+    rows,
     velocity,
     preferred_velocity,
     active,
@@ -348,8 +402,7 @@ def hold_ground(
     ----------
     start, stop : int
         Range of rows.
-    entity : (n,) int64
-        Ascending.
+    rows : _Rows
     velocity, preferred_velocity : (n, 2) float64, m/s
         Velocity of the last step, and what the agent wants now.
     active : (n,) uint8
@@ -382,7 +435,7 @@ def hold_ground(
         before = blocker[row] if blocker[row] >= 0 else holder[row]
         if active[row] == 0 or along >= 0.0 or before == 0 or retreating[row] < after:
             continue
-        other = _row_of(entity, before, row)
+        other = _row_of(rows, before)
         if other >= 0 and stalled[other] < patience and _is_opposed(preferred_velocity, row, other):
             back = (1.0 - kept) * along / (wx * wx + wy * wy)
             out[row, 0], out[row, 1], holds[row] = vx - back * wx, vy - back * wy, 1
@@ -518,7 +571,7 @@ class SymmetryBreaker:
 
     def __init__(self, parameters: Parameters | None = None) -> None:
         self.parameters = parameters or self.Parameters()
-        self._entity = np.empty(0, dtype=np.int64)
+        self._rows = _rows_of(np.empty(0, dtype=np.int64))
         self._memory = _fresh(0)
         self._next = _fresh(0)
 
@@ -581,7 +634,7 @@ class SymmetryBreaker:
         team.run(
             turn_away,
             n,
-            entity,
+            self._rows,
             position,
             preferred_velocity,
             active,
@@ -624,29 +677,23 @@ class SymmetryBreaker:
         self._follow(entity)
         (_, _, numbers), memory = _numbers(self.parameters, tick_length), self._memory
         team.run(
-            hold_ground, len(entity), entity, velocity, preferred_velocity, active, blocker, memory.stalled,
-            memory.retreating, memory.holder, numbers, out, holds,
+            hold_ground, len(entity), self._rows, velocity, preferred_velocity, active, blocker,
+            memory.stalled, memory.retreating, memory.holder, numbers, out, holds,
         )  # fmt: skip
         return holds.view(np.bool_)
 
     def _follow(self, entity: NDArray[np.int64]) -> None:
         """Carry the memory of agents that are still there over to their new rows."""
-        if np.array_equal(entity, self._entity):
+        if np.array_equal(entity, self._rows.entity):
             return
-        memory = _fresh(len(entity))
-        known = np.searchsorted(self._entity, entity)
-        stays = np.zeros(len(entity), dtype=np.bool_)
-        inside = known < len(self._entity)
-        stays[inside] = self._entity[known[inside]] == entity[inside]
-        columns: Iterable[tuple[NDArray[Any], NDArray[Any]]] = zip(self._memory, memory, strict=True)
-        for old, new in columns:
-            new[stays] = old[known[stays]]
-        self._entity, self._memory, self._next = entity.copy(), memory, _fresh(len(entity))
+        memory, rows = _fresh(len(entity)), _rows_of(entity.copy())
+        carry_over(self._rows, entity, self._memory, memory)
+        self._rows, self._memory, self._next = rows, memory, _fresh(len(entity))
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Return what is remembered, as named arrays."""
         return {
-            "entity": self._entity.copy(),
+            "entity": self._rows.entity.copy(),
             **{name: array.copy() for name, array in self._memory._asdict().items()},
         }
 
@@ -661,7 +708,7 @@ class SymmetryBreaker:
                 for name, kind in _KINDS.items()
             )
         )
-        self._entity, self._next = entity, _fresh(len(entity))
+        self._rows, self._next = _rows_of(entity), _fresh(len(entity))
 
 
 @lru_cache(maxsize=16)
@@ -692,6 +739,14 @@ def _tangents(own: SymmetryBreaker.Parameters) -> tuple[float, float, float, flo
         sign * own.least_detour,
         sign * own.greatest_detour,
     )
+
+
+def _rows_of(entity: NDArray[np.int64]) -> _Rows:
+    """Return where entities are. Of ids of which many have left, the last ones are looked for."""
+    span = int(entity[-1] - entity[0]) + 1 if len(entity) else 0
+    row_of = np.empty(min(span, 2 * len(entity) + 1000), dtype=np.int32)
+    number_rows(entity, row_of)
+    return _Rows(entity, row_of)
 
 
 def _fresh(count: int) -> _Memory:

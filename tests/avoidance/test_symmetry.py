@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from crowdsim.avoidance import symmetry
 from crowdsim.avoidance.symmetry import EXACT, MUTUAL, UNTOUCHED, SymmetryBreaker
 from crowdsim.kernels.threads import Team
 from tests.avoidance.crowds import ONE, antipodal, facing_blocks, random_view, walk
@@ -470,3 +471,22 @@ def test_without_a_breaker_nothing_differs_from_one_that_finds_nothing():
     with_it, without = walk(start, goal, breaker=ON, keep_paths=True), walk(start, goal, keep_paths=True)
     assert with_it.touched == (0, 0)
     assert all((a == b).all() for a, b in zip(with_it.paths, without.paths, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_is_remembered_goes_with_those_that_stay(seed):
+    rng = np.random.default_rng(seed)
+    most = int(rng.choice([300, 3_000, 30_000]))  # near each other, with gaps, and far beyond a table of rows
+
+    def some():
+        ids = rng.choice(np.arange(1, most), int(rng.integers(0, 200)), replace=False)
+        return np.sort(np.append(ids, 10**15 + rng.integers(0, 9, rng.integers(0, 2))))
+
+    before, now = some(), some()
+    old, new = (symmetry._fresh(len(entity)) for entity in (before, now))
+    for column in old:
+        column[:] = rng.integers(1, 100, len(column))
+    symmetry.carry_over(symmetry._rows_of(before), now, old, new)
+    expected = twin.carried(before.tolist(), list(zip(*(each.tolist() for each in old))), now.tolist())
+    assert list(zip(*(each.tolist() for each in new))) == expected
+    assert len(before) < 20 or most > 300 or any(any(each) for each in expected)

@@ -148,3 +148,9 @@ def shown(agents, kept, stalled, patience, retreating, after, holder):
                 )
         result[entity] = (velocity, holds)
     return result
+
+
+def carried(known, memory, entity):
+    """Memory, a tuple for each, of the entities that are there now: zeros for those that are new."""
+    before = dict(zip(known, memory, strict=True))
+    return [before.get(each, (0,) * 8) for each in entity]
