@@ -8,8 +8,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-# Chunks that wait at most: those of all datasets that are filled by one frame. More takes memory, fewer lets
-# a run wait for its recording where several are full at once.
+# Jobs that wait at most, where nothing else is said.
 MOST_WAITING = 16
 
 
@@ -18,10 +17,15 @@ class Packer:
 
     What fails is raised by the next call of `give` or `wait`; what waits behind it is dropped. A process that
     is forked off has no such thread, and is refused.
+
+    Parameters
+    ----------
+    most_waiting : int
+        Jobs that wait at most: what they hold stays in memory.
     """
 
-    def __init__(self) -> None:
-        self._jobs: queue.Queue[Callable[[], None] | None] = queue.Queue(MOST_WAITING)
+    def __init__(self, most_waiting: int = MOST_WAITING) -> None:
+        self._jobs: queue.Queue[Callable[[], None] | None] = queue.Queue(most_waiting)
         self._has_begun = False
         self._process = os.getpid()
         self._has_ended = threading.Event()

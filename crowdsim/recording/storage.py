@@ -89,13 +89,14 @@ class Storage:
         self._handle = -1
         self._lock = -1
         self._journal: Journal | None = None
-        # with one core for all it would only take turns with what it is to relieve
-        self._packer = Packer() if with_journal and available_cores() > 1 else None
         self._journalled: dict[str, int] = {}  # of each dataset, the row after the last that the journal has
         self._flushed = 0  # chunks, and bytes of the journal, whose places the file knows
         self._known_room = 0
         text = to_json(header, layout)
         self._specs = datasets = list_datasets(layout, exact=header.exact, agent_chunk_rows=agent_chunk_rows)
+        # One frame may fill a chunk of each dataset, and the run is not to wait then. With one core for all a
+        # thread would only take turns with what it is to relieve.
+        self._packer = Packer(2 * len(datasets)) if with_journal and available_cores() > 1 else None
         # What must stay free so that all collected rows can be written and the file be closed: every
         # dataset's incomplete chunk, once at the end, and twice in the journal, where a new part is written
         # before the old one is given up.

@@ -120,6 +120,24 @@ def test_a_recording_is_the_same_whichever_thread_writes_it(tmp_path, monkeypatc
     assert found[0] == found[1]
 
 
+def test_a_run_does_not_wait_where_a_frame_fills_chunks_of_all_columns(tmp_path, two_cores):
+    writer, crowd, gate = new_writer(tmp_path / "run.h5", flush_seconds=1e9), Crowd(9000), threading.Event()
+    datasets = writer._storage.datasets.values()
+    late = threading.Timer(30.0, gate.set)  # one that waits would wait until then
+    late.start()
+    writer._storage._packer.give(gate.wait)
+    for tick in range(60):
+        crowd.record(writer, tick + 1, first=tick)
+        if sum(dataset.filled > 0 for dataset in datasets) > MOST_WAITING:
+            break
+    assert sum(dataset.filled for dataset in datasets) > MOST_WAITING
+    assert not gate.is_set() and not any(dataset.chunks for dataset in datasets)
+    gate.set()
+    late.cancel()
+    writer.close({})
+    assert all(dataset.chunks >= dataset.filled for dataset in datasets)
+
+
 def test_a_write_that_fails_on_the_thread_stops_the_run_and_keeps_what_was_committed(
     tmp_path, monkeypatch, two_cores
 ):
