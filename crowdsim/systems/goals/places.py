@@ -14,6 +14,7 @@ from crowdsim.bodies.nudge import find_blocked_lines, rows_of_entities
 from crowdsim.bodies.places import TAKEN, PlaceParameters, measure_distances, rank_places
 from crowdsim.setup.things import Goals
 from crowdsim.systems.base.system import Tick
+from crowdsim.systems.goals.place_rows import find_visitors, list_coming, list_standing, sum_stays
 from crowdsim.world.columns import AgentState, Stepping, Wait
 from crowdsim.world.random import Stream, agent_key, draw_uniform
 from crowdsim.world.world import World
@@ -110,11 +111,11 @@ class Places:
         agents = self.world.agents
         comes, stays = self._visitors(region)
         stays[rows] = True
-        widest = float(agents.radius[stays].max())
-        waited_for = int(np.count_nonzero(stays & (agents.goal >= 0))) + len(rows)
+        count, bound, widest = sum_stays(stays, agents.goal, agents.radius)
+        waited_for = bound + len(rows)
         tight = 2.0 * widest + self.parameters.place_gap
-        spacing = self._spacing(region, int(np.count_nonzero(stays)), widest, tight)
-        coming = np.flatnonzero(comes | self._walk_through(self._lattice(region, spacing, widest)))
+        spacing = self._spacing(region, count, widest, tight)
+        coming = self._coming(comes, self._lattice(region, spacing, widest))
         distance: dict[float, NDArray[np.float64]] = {}
         for i, row in enumerate(rows.tolist()):
             # walls may leave too few within reach, or some stand beside their places
@@ -146,19 +147,16 @@ class Places:
         and those with that as their last goal, to stay. Of a region that the run has set these are the ones
         that head for it or stand in it.
         """
-        agents, fixed = self.world.agents, self.world.destinations.fixed
-        comes = (agents.goal >= 0) & (
-            (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
-        )
-        if region >= fixed:
-            comes &= agents.goal == region
-            return comes, comes | self._standing_in(region)
-        leads, last = self._leading_to(region)
-        comes[comes] = np.append(leads, False)[np.minimum(agents.goal[comes], fixed)]
-        stays = agents.itinerary >= 0
-        stays[stays] = last[agents.itinerary[stays]]
-        if self.world.machines is not None:  # those whose machine lets them stay there
-            stays |= (agents.waits == Wait.STAY) & (agents.step == region)
+        agents, none = self.world.agents, np.zeros(0, dtype=np.bool_)
+        comes, leads, last = np.empty(len(agents), dtype=np.bool_), none, none
+        if region >= self.world.destinations.fixed:
+            stays = self._standing_in(region)
+        else:
+            leads, last = self._leading_to(region)
+            stays = np.zeros(len(agents), dtype=np.bool_)
+            if self.world.machines is not None:  # those whose machine lets them stay there
+                stays |= (agents.waits == Wait.STAY) & (agents.step == region)
+        find_visitors(agents.activity, agents.goal, agents.itinerary, leads, last, region, comes, stays)
         return comes, stays
 
     def _standing_in(self, region: int) -> NDArray[np.bool_]:
@@ -191,19 +189,22 @@ class Places:
             self._leads[region] = leads, np.array(last, dtype=np.bool_)
         return self._leads[region]
 
-    def _walk_through(self, lattice: Lattice) -> NDArray[np.bool_]:
-        """Return the agents that walk among the places, or next to them, (n,) bool:
-        they are not to be shut in.
+    def _coming(self, comes: NDArray[np.bool_], lattice: Lattice) -> NDArray[np.float64]:
+        """Return where the agents are that come, and those that walk among the places, or next to them: they
+        are not to be shut in, (2, k), m, by x.
         """
         agents = self.world.agents
-        x, y = agents.position[:, 0], agents.position[:, 1]
-        among = (
-            (x >= lattice.low[0]) & (x <= lattice.high[0]) & (y >= lattice.low[1]) & (y <= lattice.high[1])
-        )
-        return among & (agents.activity == AgentState.WALKING)
+        found = np.empty((2, len(agents)))
+        count = list_coming(comes, agents.activity, agents.position, lattice.low, lattice.high, found)
+        return by_x(found, count)
 
     def _distances(
-        self, tick: Tick, lattice: Lattice, rows: NDArray[np.int64], radius: float, coming: NDArray[np.int64]
+        self,
+        tick: Tick,
+        lattice: Lattice,
+        rows: NDArray[np.int64],
+        radius: float,
+        coming: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """Return how far each place is from agents that walk there, or through, (places,), m;
         `TAKEN` where those that stand, or are about to, are too near.
@@ -211,22 +212,18 @@ class Places:
         The place is for an agent of this radius; `rows` do not count.
         """
         agents = self.world.agents
-        activity = agents.activity
-        stands = (
-            (activity != AgentState.WALKING)
-            & (activity != AgentState.ARRIVED)
-            & (agents.layer[:, None] == lattice.layers).any(axis=1)
-        )
-        stands[rows] = False
-        there = np.where((agents.is_yielding != 0)[:, None], agents.yield_target, agents.position)[stands]
-        by_x = np.argsort(there[:, 0])
-        there, reach = there[by_x], agents.radius[stands][by_x] + radius
-        walking = agents.position[coming]
-        walking = walking[np.argsort(walking[:, 0])]
+        found, is_out = np.empty((3, len(agents))), np.zeros(len(agents), dtype=np.bool_)
+        is_out[rows] = True
+        count = list_standing(
+            agents.activity, agents.layer, lattice.layers, agents.is_yielding, agents.yield_target,
+            agents.position, agents.radius, is_out, lattice.low, lattice.high, radius, found,
+        )  # fmt: skip
+        x, y, reach = by_x(found, count)
+        reach += radius
         distance = np.empty(len(lattice.point))
         tick.team.run(
-            measure_distances, len(distance), lattice.point, there[:, 0].copy(), there[:, 1].copy(), reach,
-            float(reach.max(initial=0.0)), walking[:, 0].copy(), walking[:, 1].copy(), distance,
+            measure_distances, len(distance), lattice.point, x, y, reach, float(reach.max(initial=0.0)),
+            *coming, distance,
         )  # fmt: skip
         return distance
 
@@ -317,13 +314,18 @@ class Places:
             len(rows),
             np.arange(len(rows)),
             world.mesh,
-            world.polygons()[rows],
+            world.polygons(rows),
             agents.position[rows],
             point,
             agents.radius[rows],
             blocked,
         )
         return blocked == 0
+
+
+def by_x(found: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """Return the first `count` columns by their first row, ascending."""
+    return found[:, :count].take(np.argsort(found[0, :count]), axis=1)
 
 
 def _lattice_points(

@@ -1,0 +1,74 @@
+"""Which agents matter for the places of a region, beside masks, on columns of whatever they can hold."""
+
+import numpy as np
+import pytest
+
+from crowdsim.systems.goals.place_rows import find_visitors, list_coming, list_standing, sum_stays
+from crowdsim.world.columns import AgentState, Stepping
+from tests.reference import places as twin
+
+ROWS, FIXED, LISTS = 2000, 4, 3
+
+
+@pytest.fixture(params=range(3))
+def rng(request):
+    return np.random.default_rng(request.param)
+
+
+def activities(rng):
+    return rng.integers(0, max(AgentState) + 1, ROWS).astype(np.uint8)
+
+
+@pytest.mark.parametrize("region", [1, FIXED + 1])
+def test_which_come_to_a_region_and_which_stay(rng, region):
+    activity, goal = activities(rng), rng.integers(-1, FIXED + 3, ROWS).astype(np.int32)
+    itinerary = rng.integers(-1, LISTS, ROWS).astype(np.int32)
+    is_set = region >= FIXED
+    leads = np.zeros(0, dtype=bool) if is_set else np.array([False, True, True, False])
+    last = np.zeros(0, dtype=bool) if is_set else np.array([True, False, True])
+    comes, stays = np.empty(ROWS, dtype=bool), rng.uniform(size=ROWS) < 0.1
+    expected_comes, expected_stays = twin.find_visitors(activity, goal, itinerary, leads, last, region)
+    expected_stays = expected_stays | stays
+    find_visitors(activity, goal, itinerary, leads, last, region, comes, stays)
+    assert np.array_equal(comes, expected_comes) and np.array_equal(stays, expected_stays)
+    assert 0 < np.count_nonzero(comes) < ROWS and 0 < np.count_nonzero(stays) < ROWS
+    radius = rng.uniform(0.1, 0.4, ROWS)
+    assert sum_stays(stays, goal, radius) == twin.sum_stays(stays, goal, radius)
+
+
+def test_nobody_stays_by_a_list_where_there_are_no_lists():
+    goal, none = np.zeros(5, dtype=np.int32), np.full(5, -1, dtype=np.int32)
+    comes, stays = np.empty(5, dtype=bool), np.zeros(5, dtype=bool)
+    walking = np.full(5, AgentState.WALKING, dtype=np.uint8)
+    find_visitors(walking, goal, none, np.array([True]), np.zeros(0, dtype=bool), 0, comes, stays)
+    assert comes.all() and not stays.any()
+
+
+def test_where_those_are_that_come_or_walk_in_the_box(rng):
+    comes, activity = rng.uniform(size=ROWS) < 0.2, activities(rng)
+    position = rng.integers(0, 12, (ROWS, 2)).astype(float)
+    low, high, found = np.array([2.0, 3.0]), np.array([7.0, 9.0]), np.empty((2, ROWS))
+    count = list_coming(comes, activity, position, low, high, found)
+    expected = twin.list_coming(comes, activity, position, low, high)
+    assert np.array_equal(found[:, :count], expected) and 0 < count < ROWS
+
+
+@pytest.mark.parametrize("layers", [[1], [0, 2], []])
+def test_where_those_stand_that_take_places(rng, layers):
+    given = (
+        activities(rng),
+        rng.integers(0, 3, ROWS).astype(np.int32),
+        np.array(layers, dtype=np.int32),
+        rng.integers(0, max(Stepping) + 1, ROWS).astype(np.uint8),
+        rng.normal(size=(ROWS, 2)),
+        rng.normal(size=(ROWS, 2)),
+        rng.uniform(0.1, 0.4, ROWS),
+        rng.uniform(size=ROWS) < 0.3,
+        np.array([-0.5, -1.0]),
+        np.array([1.0, 0.5]),
+        0.2,
+    )
+    found = np.empty((3, ROWS))
+    count = list_standing(*given, found)
+    assert np.array_equal(found[:, :count], twin.list_standing(*given))
+    assert (count > 0) == bool(layers) and count < ROWS
