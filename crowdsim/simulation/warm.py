@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.avoidance.registry import available_models, origin_of
 from crowdsim.bodies.separate import Separator
 from crowdsim.errors import CrowdsimError
 from crowdsim.kernels.ahead import make_ready
 from crowdsim.kernels.needed import needed_by, the_list
+from crowdsim.kernels.waiting import watch
 from crowdsim.navigation.corridor.measure import straighten_many
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planners import planner_kind
@@ -449,6 +451,8 @@ def play(scene: Scene, simulate: Callable[..., Any]) -> None:
             _take_pile_apart(simulation)
             for ask in (standing, on_their_way):  # of which some systems have need in few ticks
                 ask(simulation.world.agents)
+            watch(np.zeros(1, dtype=np.int64), 0, 1)  # as teams of several threads do
+            _count_again(simulation)
 
 
 def _straighten(simulation: Any) -> None:
@@ -462,10 +466,26 @@ def _straighten(simulation: Any) -> None:
 
 
 def _take_pile_apart(simulation: Any) -> None:
-    position, count = np.array(_PILE), len(_PILE)
+    _separate(np.array(_PILE), simulation)
+
+
+def _count_again(simulation: Any) -> None:
+    """Count overlaps of discs of which one has moved since they were counted."""
+    row = np.arange(20.0)
+    separator, position, others = _separate(np.column_stack([0.39 * row, 0.0 * row]), simulation)
+    position[3, 1] += 0.01
+    separator.measure(position, *others, simulation.team)
+
+
+def _separate(
+    position: NDArray[np.float64], simulation: Any
+) -> tuple[Separator, NDArray[np.float64], tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    """Part discs of 0.2 m; return what did so, where they are then, and what else `measure` takes."""
+    count, separator, out = len(position), Separator(), np.empty_like(position)
     numbers: dict[str, Any] = {name: np.zeros(count, dtype=name) for name in ("int32", "int64", "float32")}
-    Separator().separate(
-        position, position, np.full(count, 0.2), np.ones(count, dtype=np.uint8), numbers["int32"],
-        numbers["int64"], numbers["float32"], simulation.world.walls, 0.05, simulation.team,
-        np.empty_like(position),
+    discs = np.full(count, 0.2), np.ones(count, dtype=np.uint8), numbers["int32"]
+    separator.separate(
+        position, position, *discs, numbers["int64"], numbers["float32"], simulation.world.walls, 0.05,
+        simulation.team, out,
     )  # fmt: skip
+    return separator, out, discs
