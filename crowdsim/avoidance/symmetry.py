@@ -162,7 +162,7 @@ def carry_over(rows, entity, old, new):
     entity : (n,) int64
         Those that are there now.
     old, new : _Memory
-        What others have in `new` is left as it is.
+        In `new` others have zeros.
 
     Notes
     -----
@@ -175,6 +175,9 @@ def carry_over(rows, entity, old, new):
             new.holder[row], new.retreating[row] = old.holder[known], old.retreating[known]
             new.pressed[row], new.turning[row] = old.pressed[known], old.turning[known]
             new.side[row], new.events[row] = old.side[known], old.events[known]
+        else:
+            new.blocked[row], new.stalled[row], new.holder[row], new.retreating[row] = 0, 0, 0, 0
+            new.pressed[row], new.turning[row], new.side[row], new.events[row] = 0, 0, 0, 0
 
 
 @kernel
@@ -686,9 +689,9 @@ class SymmetryBreaker:
         """Carry the memory of agents that are still there over to their new rows."""
         if np.array_equal(entity, self._rows.entity):
             return
-        memory, rows = _fresh(len(entity)), _rows_of(entity.copy())
+        memory, rows = _sized(self._next, len(entity)), _rows_of(entity.copy())
         carry_over(self._rows, entity, self._memory, memory)
-        self._rows, self._memory, self._next = rows, memory, _fresh(len(entity))
+        self._rows, self._memory, self._next = rows, memory, _sized(self._memory, len(entity))
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Return what is remembered, as named arrays."""
@@ -704,7 +707,7 @@ class SymmetryBreaker:
         saved.require(ascends(entity), "entity", "entity ids have to ascend")
         self._memory = _Memory(
             *(
-                saved.take(name, kind, (len(entity),), low=0, high=_HIGHEST.get(name))
+                saved.take(name, kind, (len(entity),), low=0, high=_HIGHEST.get(name)).copy()
                 for name, kind in _KINDS.items()
             )
         )
@@ -747,6 +750,16 @@ def _rows_of(entity: NDArray[np.int64]) -> _Rows:
     row_of = np.empty(min(span, 2 * len(entity) + 1000), dtype=np.int32)
     number_rows(entity, row_of)
     return _Rows(entity, row_of)
+
+
+def _sized(memory: _Memory, count: int) -> _Memory:
+    """Return so many rows where some of a memory are, or elsewhere if there are not so many: agents leave in
+    most ticks, and new arrays come from the system page by page.
+    """
+    whole: list[NDArray[Any]] = [each if each.base is None else each.base for each in memory]
+    if len(whole[0]) < count:
+        whole = list(_fresh(2 * count))
+    return _Memory(*(each[:count] for each in whole))
 
 
 def _fresh(count: int) -> _Memory:

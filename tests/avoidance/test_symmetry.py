@@ -484,7 +484,7 @@ def test_what_is_remembered_goes_with_those_that_stay(seed):
 
     before, now = some(), some()
     old, new = (symmetry._fresh(len(entity)) for entity in (before, now))
-    for column in old:
+    for column in (*old, *new):
         column[:] = rng.integers(1, 100, len(column))
     symmetry.carry_over(symmetry._rows_of(before), now, old, new)
     expected = twin.carried(before.tolist(), list(zip(*(each.tolist() for each in old))), now.tolist())
