@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import table, tell
 from crowdsim.errors import CrowdsimError, ExitCode
 
 if TYPE_CHECKING:
+    from crowdsim.recording.compare_rows import Note
     from crowdsim.recording.reader import Recording
 
 
@@ -49,23 +51,23 @@ def compare(
 
     if tolerance is not None and aggregates is not None:
         raise CrowdsimError("--tolerance and --aggregates answer different questions. Ask one at a time.")
-    with open_run(one) as first, open_run(other) as second:
+    with open_run(one) as first, open_run(other) as second, Progress(enabled=not json) as progress:
         if aggregates is not None:
-            outcome = _on_the_whole(first, second, aggregates)
+            outcome = _on_the_whole(first, second, aggregates, progress.note)
         elif tolerance is not None:
-            outcome = _by_places(first, second, tolerance)
+            outcome = _by_places(first, second, tolerance, progress.note)
         else:
-            outcome = _bit_for_bit(first, second)
+            outcome = _bit_for_bit(first, second, progress.note)
     text = outcome.pop("text")
     tell(outcome, json, lambda: f"{one} and {other}: {text}")
     return int(ExitCode.OK if outcome["ok"] else ExitCode.DIFFERENT)
 
 
-def _bit_for_bit(one: Recording, other: Recording) -> dict[str, Any]:
+def _bit_for_bit(one: Recording, other: Recording, note: Note) -> dict[str, Any]:
     from crowdsim.recording.compare import first_difference
 
     found, ticks = (
-        first_difference(one, other, (str(one.path), str(other.path)), scenarios=True),
+        first_difference(one, other, (str(one.path), str(other.path)), scenarios=True, note=note),
         min(one.commit.last_tick, other.commit.last_tick),
     )
     text = f"identical over {ticks:,} ticks, {_proof(one, other)}" if found is None else f"different\n{found}"
@@ -83,10 +85,10 @@ def _proof(one: Recording, other: Recording) -> str:
     return f"digest {one.run_digest:016x}"
 
 
-def _by_places(one: Recording, other: Recording, tolerance: float) -> dict[str, Any]:
+def _by_places(one: Recording, other: Recording, tolerance: float, note: Note) -> dict[str, Any]:
     from crowdsim.recording.compare import compare_places
 
-    found = compare_places(one, other, tolerance)
+    found = compare_places(one, other, tolerance, note)
     until, apart = f"{found.ticks * one.header.tick_s:g} s", found.apart
     if apart is None:
         text = f"nobody is farther than {tolerance:g} m apart until {until}; at most {found.deepest:.3g} m"
@@ -111,10 +113,10 @@ def _by_places(one: Recording, other: Recording, tolerance: float) -> dict[str, 
     }
 
 
-def _on_the_whole(one: Recording, other: Recording, share: float) -> dict[str, Any]:
+def _on_the_whole(one: Recording, other: Recording, share: float, note: Note) -> dict[str, Any]:
     from crowdsim.recording.compare import COUNTS, aggregates
 
-    values = [aggregates(recording) for recording in (one, other)]
+    values = [aggregates(recording, note) for recording in (one, other)]
     rows, apart = [], []
     for name in values[0]:
         a, b = values[0][name], values[1][name]

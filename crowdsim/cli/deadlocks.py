@@ -4,12 +4,14 @@ and why.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crowdsim.cli.options import PICTURES, Force, new_output
+from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import table, tell
 from crowdsim.errors import CrowdsimError, ExitCode
 from crowdsim.printable import counted, without_nan
@@ -61,9 +63,9 @@ def deadlocks(
 
     if picture is not None:
         new_output(picture, PICTURES, "a picture", source=run, force=force)
-    with open_run(run) as recording:
+    with open_run(run) as recording, Progress(enabled=not json) as progress:
         recorded = Recorded(recording)
-        facts = describe(recorded, at)
+        facts = describe(recorded, at, progress.note)
         if picture is not None:
             from crowdsim.pictures.deadlocks import draw_deadlocks
             from crowdsim.recording.files import new_file
@@ -76,7 +78,9 @@ def deadlocks(
     )
 
 
-def describe(recorded: Recorded, at: float | None) -> dict[str, Any]:
+def describe(
+    recorded: Recorded, at: float | None, note: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
     """Return everything that `deadlocks` shows, as plain values.
 
     Parameters
@@ -84,20 +88,21 @@ def describe(recorded: Recorded, at: float | None) -> dict[str, Any]:
     recorded : Recorded
     at : float, s, or None
         Time of the list of people; None is when most were stuck.
+    note : callable
+        Gets what goes on, as words.
 
     Raises
     ------
     CrowdsimError
         If the time is after the end, or columns that a diagnosis needs were not recorded.
     """
-    from crowdsim.measures.deadlock import deadlocks as groups_of
-    from crowdsim.measures.deadlock import name_of, stuck_people, waiting_graph, why_stuck
+    from crowdsim.measures.deadlock import groups_of, name_of, stuck_people, waiting_graph, why_stuck
 
     end = round(recorded.recording.commit.last_tick * recorded.tick_s, 9)
     if at is not None and at > end:
         raise CrowdsimError(f"{recorded.recording.path}: ends at {end:g} s, before {at:g} s.")
-    people = stuck_people(recorded)
-    groups = groups_of(recorded)
+    people = stuck_people(recorded, note)
+    groups = groups_of(people)
     moment_s = at if at is not None else worst_moment(recorded)
     now, edges = why_stuck(recorded, moment_s), waiting_graph(recorded, moment_s)
     return {

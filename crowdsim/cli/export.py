@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from crowdsim.cli.options import new_output, require_name
+from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import say
 from crowdsim.errors import RecordingError
 
@@ -57,15 +58,19 @@ def export(
         raise RecordingError(
             f"--columns belongs to --format csv; {format} files have the columns that their readers know."
         )
-    with open_run(path) as recording:
+    said = ""
+    with open_run(path) as recording, Progress() as progress:
         if format is Format.PEDPY:
-            made = formats.export_pedpy(recording, target, force=force)
-            say("\n".join(str(file) for file in made))
-            return
-        if format is Format.SQLITE:
-            rows = formats.export_sqlite(recording, target, force=force)
+            made = formats.export_pedpy(recording, target, force=force, note=progress.note)
+            said = "\n".join(str(file) for file in made)
+        elif format is Format.SQLITE:
+            rows = formats.export_sqlite(recording, target, force=force, note=progress.note)
         else:
             rows = formats.export_csv(
-                recording, target, columns=[name for name in columns.split(",") if name], force=force
+                recording,
+                target,
+                columns=[name for name in columns.split(",") if name],
+                force=force,
+                note=progress.note,
             )
-    say(f"{target}: {rows:,} rows")
+    say(said or f"{target}: {rows:,} rows")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -126,9 +126,10 @@ def measure(
         }
         tables, text = {"runs": runs, "means": means}, lambda: _sweep_text(run, keys, means)
     else:
-        with _read(run, fps, unit) as read, Progress(enabled=not json) as progress:
+        with Progress(enabled=not json) as progress:
             progress.note(f"measuring {run}")
-            facts, tables = _of_run(read, radius_m=radius, **asked)
+            with _read(run, fps, unit, progress.note) as read:
+                facts, tables = _of_run(read, radius_m=radius, **asked)
         facts, text = {"file": str(run), **facts}, lambda: as_text(facts)
     if csv is not None:
         facts["files"] = _write(tables, csv, run, force=force)
@@ -256,7 +257,9 @@ def _files_text(facts: dict[str, Any]) -> str:
     return f"\n\n{len(names)} files in {Path(facts['files'][0]).parent}: {', '.join(names)}"
 
 
-def _read(path: Path, fps: float | None, unit: str | None) -> AbstractContextManager[Tracks | LongRun]:
+def _read(
+    path: Path, fps: float | None, unit: str | None, note: Callable[[str], None]
+) -> AbstractContextManager[Tracks | LongRun]:
     from crowdsim.measures.measured import is_measured, read_measured
     from crowdsim.measures.sources import run_of
 
@@ -264,7 +267,7 @@ def _read(path: Path, fps: float | None, unit: str | None) -> AbstractContextMan
         return run_of(read_measured(path, fps=fps, unit=unit))
     if fps is not None or unit is not None:
         raise CrowdsimError(f"{path}: --fps and --unit are of measured people; a recording says both itself.")
-    return run_of(path)
+    return run_of(path, note=note)
 
 
 def _distinct(items: list[Any], what: str) -> list[Any]:

@@ -20,6 +20,7 @@ from crowdsim.cli.options import (
     require_name,
     with_seed,
 )
+from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, say
 from crowdsim.errors import CrowdsimError
 from crowdsim.old_names import LAYERS
@@ -136,13 +137,13 @@ def plot(
     from crowdsim.recording.opening import open_run
 
     panels = panels_from(show) if show is not None else ()
-    with open_run(run) as recording, new_file(target, force=force) as scratch:
+    with open_run(run) as recording, new_file(target, force=force) as scratch, Progress() as progress:
         if explain is not None and at is not None:
             draw_velocities(recording, explain, at, scratch, form=form)
         elif panels:
-            draw_sheet(recording, scratch, panels, form=form)
+            draw_sheet(recording, scratch, panels, form=form, note=progress.note)
         else:
-            draw_run(recording, scratch, form=form)
+            draw_run(recording, scratch, form=form, note=progress.note)
     say(str(target))
 
 

@@ -86,7 +86,7 @@ def verify(
             progress=progress.follow,
         )
         with open_run(again) as fresh:
-            found = difference(recorded, fresh, later, ran)
+            found = difference(recorded, fresh, later, ran, progress.note)
         digest = f"{recorded.run_digest:016x}"
         reasons = [*_writing_systems(recorded, found), *other_versions(recorded), *notes] if found else []
     if found and not json:

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from crowdsim.measures.parties import parties_of_groups, party_spread, party_use
     from crowdsim.measures.report import all_tables, summary
     from crowdsim.measures.shortest_paths import detours
-    from crowdsim.measures.sources import run_of, tracks_of
+    from crowdsim.measures.sources import by_people, run_of, tracks_of
     from crowdsim.measures.tracks import Tracks
     from crowdsim.measures.with_pedpy import densities, passages, pedpy_ground, pedpy_trajectory
 
 __all__ = [
-    "Area", "Line", "Tracks", "all_tables", "area_states", "area_stays", "arrivals", "box_area",
+    "Area", "Line", "Tracks", "all_tables", "area_states", "area_stays", "arrivals", "box_area", "by_people",
     "choice_changes", "choice_use", "choices", "collisions",
     "deadlocks", "densities", "detours", "evacuation_curve", "exit_use", "first_crossings", "flow_over_time",
     "lane_order", "lane_order_of", "line_crossings", "mean_flow", "overlaps", "parties_of_groups",
@@ -68,7 +68,7 @@ __getattr__, __dir__ = names_from(__name__, {
     "parties": ("parties_of_groups", "party_spread", "party_use"),
     "report": ("all_tables", "summary"),
     "shortest_paths": ("detours",),
-    "sources": ("run_of", "tracks_of"),
+    "sources": ("by_people", "run_of", "tracks_of"),
     "tracks": ("Tracks",),
     "with_pedpy": ("densities", "passages", "pedpy_ground", "pedpy_trajectory"),
 }, FUNCTIONS)  # fmt: skip

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from crowdsim.front_doors import renamed_in
 from crowdsim.measures.deadlock_by_place import stuck_by_place as stuck_by_place
@@ -29,6 +32,8 @@ from crowdsim.world.events import Cause
 
 Source: TypeAlias = "str | os.PathLike[str] | Recording | Recorded"
 LOOK_SECONDS = 5.0  # Between two moments of a run that are diagnosed.
+# Links between spells beyond twice their number that are kept before they become groups. Fewer takes longer.
+LEAST_LINKS = 65536
 KINDS = {CONTACT: "contact", YIELD: "yields", CONTACT | YIELD: "contact, yields", BEHIND: "behind"}
 if not TYPE_CHECKING:
     __getattr__ = renamed_in(__name__, FUNCTIONS)
@@ -43,6 +48,27 @@ class _Look(NamedTuple):
     is_head: bool
     ring: int
     gap_m: float
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found at all looks at a spell that saw one cause.
+
+    Attributes
+    ----------
+    looks : int
+        How many.
+    number : int
+        The last of them, among all looks at the spell.
+    last : _Look
+    heads : set of int
+        Entities that the agent was blocked by.
+    """
+
+    looks: int
+    number: int
+    last: _Look
+    heads: set[int]
 
 
 def stuck_spells(recording: Source) -> pd.DataFrame:
@@ -164,8 +190,11 @@ def deadlocks(recording: Source) -> pd.DataFrame:
     run reported (the event DEADLOCKED), so that this, the verdict and programs that listened to it say the
     same.
     """
-    run = _recorded(recording)
-    people = stuck_people(run)
+    return groups_of(stuck_people(recording))
+
+
+def groups_of(people: pd.DataFrame) -> pd.DataFrame:
+    """Return the table of `deadlocks` from that of `stuck_people`."""
     rows = []
     for _, own in people.groupby("group", sort=False):
         votes: Counter[str] = Counter()
@@ -209,9 +238,15 @@ def deadlocks(recording: Source) -> pd.DataFrame:
     return with_units(table, x="m", y="m")
 
 
-def stuck_people(recording: Source) -> pd.DataFrame:
+def stuck_people(recording: Source, note: Callable[[str], None] = lambda _: None) -> pd.DataFrame:
     """Return one row for each time that an agent was stuck, with why:
     `stuck_spells` with what was found at the moments that `deadlocks` looks at.
+
+    Parameters
+    ----------
+    recording : path, Recording, or Recorded
+    note : callable
+        Gets what goes on, as words.
 
     Returns
     -------
@@ -223,9 +258,12 @@ def stuck_people(recording: Source) -> pd.DataFrame:
     """
     run = _recorded(recording)
     spells = stuck_spells(run)
-    found: list[list[_Look]] = [[] for _ in range(len(spells))]
+    found: list[dict[Cause, _Found]] = [{} for _ in range(len(spells))]
+    looks = np.zeros(len(spells), dtype=np.int64)
     links: list[tuple[int, int]] = []
-    for frame in _looked_at(run):
+    frames = _looked_at(run)
+    for done, frame in enumerate(frames):
+        note(f"looking: {done + 1:,} of {len(frames):,} moments")
         moment = run.moment(frame)
         diagnosed = diagnose(moment)
         now = run.spells[(run.spells["begin_tick"] <= moment.tick) & (run.spells["end_tick"] > moment.tick)]
@@ -241,30 +279,39 @@ def stuck_people(recording: Source) -> pd.DataFrame:
                 for column in (diagnosed.head, diagnosed.waits_for, diagnosed.is_head, diagnosed.ring)
             )
             look = _Look(Cause(int(diagnosed.cause[row])), head, waits_for, bool(is_head), ring, width)
-            found[spell].append(look)
+            seen = found[spell].setdefault(look.cause, _Found(0, 0, look, set()))
+            seen.looks, seen.number, seen.last = seen.looks + 1, int(looks[spell]), look
+            seen.heads.add(entity if look.ring and look.is_head else look.head)
+            looks[spell] += 1
             links.append((first.setdefault(int(diagnosed.group[row]), spell), spell))
+        if len(links) > 2 * len(spells) + LEAST_LINKS:
+            links = [*zip(_groups(len(spells), links), range(len(spells)), strict=True)]
+    return _with_causes(spells, found, looks, run.reported(), _groups(len(spells), links))
+
+
+def _groups(spells: int, links: list[tuple[int, int]]) -> list[int]:
+    """Return the lowest spell that each is linked to."""
     source, target = np.array(links, dtype=np.int64).reshape(-1, 2).T
-    return _with_causes(spells, found, run.reported(), linked_parts(len(spells), source, target).tolist())
+    return linked_parts(spells, source, target).tolist()
 
 
 def _with_causes(
-    spells: pd.DataFrame, found: list[list[_Look]], reported: list[Cause | None], group: list[int]
+    spells: pd.DataFrame,
+    found: list[dict[Cause, _Found]],
+    looks: NDArray[np.int64],
+    reported: list[Cause | None],
+    group: list[int],
 ) -> pd.DataFrame:
     """Return spells with what was found of each at the moments that were looked at."""
     chosen, heads = [], []
-    for entity, own, why in zip(spells["entity"].tolist(), found, reported, strict=True):
-        seen = [look for look in own if why in (None, look.cause)] or [
-            _Look(why or Cause.UNKNOWN, NOBODY, NOBODY, False, NOBODY, float("nan"))
-        ]
+    for own, why in zip(found, reported, strict=True):
         # The commonest cause, of equally common ones that of the later look; the rest as it was at the last
         # look with that cause.
-        count = Counter(look.cause for look in seen)
-        last = seen[max(range(len(seen)), key=lambda k: (count[seen[k].cause], k))]
-        chosen.append(last)
-        held_by = {
-            entity if look.ring and look.is_head else look.head for look in seen if look.cause == last.cause
-        }
-        heads.append(sorted(held_by - {NOBODY}))
+        seen = [each for cause, each in own.items() if why in (None, cause)]
+        most = max(seen, key=lambda each: (each.looks, each.number), default=None)
+        unseen = _Look(why or Cause.UNKNOWN, NOBODY, NOBODY, False, NOBODY, float("nan"))
+        chosen.append(unseen if most is None else most.last)
+        heads.append([] if most is None else sorted(most.heads - {NOBODY}))
     found_of: dict[str, Any] = {"heads": heads}
     return spells.assign(
         **found_of,
@@ -273,7 +320,7 @@ def _with_causes(
         waits_for=[look.waits_for for look in chosen],
         is_head=[look.is_head for look in chosen],
         gap_m=[look.gap_m for look in chosen],
-        looks=[len(own) for own in found],
+        looks=looks,
         group=group,
         is_deadlock=[why is not None for why in reported],
     )

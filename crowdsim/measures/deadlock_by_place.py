@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.measures.deadlock_stuck import STUCK_SECONDS, has_no_progress
-from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.sources import Source, facts_of, of_each_place, run_of
 from crowdsim.measures.tracks import Tracks, with_units
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
@@ -25,6 +25,8 @@ from crowdsim.navigation.planning.protocol import Asked
 
 # Speed of people where none is known: fast enough that all of `PROGRESS_M` is required of them.
 FAST_M_S = 1.0
+# Places on the rim of the ground are moved in by so much, so that they are in a polygon of the mesh.
+_RIM_M = 1e-4
 
 
 def stuck_by_place(source: Source, *, goal: Any = None, ground: Any = None) -> pd.DataFrame:
@@ -56,36 +58,48 @@ def stuck_by_place(source: Source, *, goal: Any = None, ground: Any = None) -> p
     Raises
     ------
     RecordingError
-        If there is less than a frame in ten seconds, or the ground has several floors.
+        If there is less than a frame in ten seconds, the ground has several floors, or the table is larger
+        than the memory.
 
     Notes
     -----
     One definition as in a run, without what only a run knows: nobody waits by design here, and no detour is
     forgiven.
     """
-    tracks = tracks_of(source)
-    step = max(1, round(tracks.fps))
+    with run_of(source) as run:
+        facts = facts_of(run)
+        step = max(1, round(facts.fps))
+        if round(STUCK_SECONDS * facts.fps / step) < 1:
+            raise RecordingError(
+                f"{facts.name}: has {facts.fps:g} frames a second, too few to say which people were stuck "
+                "for ten seconds."
+            )
+        if facts.header is not None and len(facts.header.ground) > 1:
+            raise RecordingError(
+                f"{facts.name}: has several floors, and paths over these are not looked for. Ask "
+                "`stuck_spells`, which knows the run."
+            )
+        ground = facts.ground if ground is None else ground
+        over = None if ground is None else _Ground(ground)
+        return of_each_place(
+            run,
+            lambda tracks: _stuck_by_place(tracks, goal, over, step),
+            row_bytes=33,
+            rows_in=lambda recording: int(np.diff(recording.frame_starts())[::step].sum()),
+        )
+
+
+def _stuck_by_place(tracks: Tracks, goal: Any, over: _Ground | None, step: int) -> pd.DataFrame:
     looks = round(STUCK_SECONDS * tracks.fps / step)
-    if looks < 1:
-        raise RecordingError(
-            f"{tracks.name}: has {tracks.fps:g} frames a second, too few to say which people were stuck for "
-            "ten seconds."
-        )
-    if tracks.header is not None and len(tracks.header.ground) > 1:
-        raise RecordingError(
-            f"{tracks.name}: has several floors, and paths over these are not looked for. Ask "
-            "`stuck_spells`, which knows the run."
-        )
     rows = np.flatnonzero((tracks.frame - tracks.first_frame) % step == 0)
     person = tracks.person[rows]
     place = np.column_stack((tracks.x[rows], tracks.y[rows]))
     goals, goal_of = _goals(tracks, goal)
-    ground = tracks.ground if ground is None else ground
     wanted = goal_of[np.searchsorted(tracks.seen, person)]
     remaining = (
         shapely.distance(shapely.points(place), np.array(goals, dtype=object)[wanted])
-        if ground is None
-        else _over_ground(ground, place, goals, wanted)
+        if over is None
+        else over.lengths(place, goals, wanted)
     )
     table = pd.DataFrame({"id": person, "time_s": tracks.time_s[rows], "remaining_m": remaining})
     least = table.groupby("id")["remaining_m"].cummin()
@@ -111,38 +125,44 @@ def _goals(tracks: Tracks, goal: Any) -> tuple[list[Any], NDArray[np.int64]]:
     return [given.get(each, end) for each, end in zip(seen, ends, strict=True)], np.arange(len(last))
 
 
-def _over_ground(
-    ground: Any, place: NDArray[np.float64], shapes: list[Any], wanted: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return how long the shortest paths are over the ground, (n,) m;
-    those seen beside it count from the ground nearest to them.
+class _Ground:
+    """Ground that the shortest paths lead over.
+
+    Parameters
+    ----------
+    ground : shapely Polygon or MultiPolygon
     """
-    mesh = build_mesh(ground).mesh
-    goals = cut_goals(mesh, [GoalShape(_onto(ground, each)) for each in shapes])
-    on = shapely.get_coordinates(
-        shapely.shortest_line(shapely.points(place), shapely.buffer(ground, -_RIM_M))
-    )[1::2]
-    beside = ~shapely.covers(ground, shapely.points(place))
-    here = np.where(beside[:, None], on, place)
-    polygon = np.empty(len(here), dtype=np.int64)
-    locate_many(0, len(here), mesh, here, np.zeros(len(here), dtype=np.int32), polygon)
-    asks = np.flatnonzero(polygon >= 0)
-    remaining = np.full(len(here), np.nan)
-    asked = Asked(mesh, goals, here[asks], polygon[asks], wanted[asks].astype(np.int32), np.zeros(len(asks)))
-    length = FoundCorridors(MeshPlanner(mesh, goals, kind="optimal"), asked).lengths()
-    remaining[asks] = np.where(np.isfinite(length), length, np.nan)
-    return remaining
 
+    def __init__(self, ground: Any) -> None:
+        self._ground, self._inner = ground, shapely.buffer(ground, -_RIM_M)
+        self._mesh = build_mesh(ground).mesh
 
-def _onto(ground: Any, goal: Any) -> Any:
-    """Return a goal as far as it is on the ground; of one beside it, the nearest place that is."""
-    on = shapely.intersection(goal, ground)
-    if not shapely.is_empty(on) and (goal.geom_type == "Point" or shapely.area(on) > 0.0):
-        return on
-    return shapely.Point(
-        shapely.get_coordinates(shapely.shortest_line(shapely.buffer(ground, -_RIM_M), goal))[0]
-    )
+    def lengths(
+        self, place: NDArray[np.float64], shapes: list[Any], wanted: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return how long the shortest paths are, (n,) m; those seen beside the ground count from the place
+        on it that is nearest to them.
+        """
+        mesh = self._mesh
+        goals = cut_goals(mesh, [GoalShape(self._onto(each)) for each in shapes])
+        points = shapely.points(place)
+        on = shapely.get_coordinates(shapely.shortest_line(points, self._inner))[1::2]
+        beside = ~shapely.covers(self._ground, points)
+        here = np.where(beside[:, None], on, place)
+        polygon = np.empty(len(here), dtype=np.int64)
+        locate_many(0, len(here), mesh, here, np.zeros(len(here), dtype=np.int32), polygon)
+        asks = np.flatnonzero(polygon >= 0)
+        remaining = np.full(len(here), np.nan)
+        asked = Asked(
+            mesh, goals, here[asks], polygon[asks], wanted[asks].astype(np.int32), np.zeros(len(asks))
+        )
+        length = FoundCorridors(MeshPlanner(mesh, goals, kind="optimal"), asked).lengths()
+        remaining[asks] = np.where(np.isfinite(length), length, np.nan)
+        return remaining
 
-
-# Places on the rim of the ground are moved in by so much, so that they are in a polygon of the mesh.
-_RIM_M = 1e-4
+    def _onto(self, goal: Any) -> Any:
+        """Return a goal as far as it is on the ground; of one beside it, the nearest place that is."""
+        on = shapely.intersection(goal, self._ground)
+        if not shapely.is_empty(on) and (goal.geom_type == "Point" or shapely.area(on) > 0.0):
+            return on
+        return shapely.Point(shapely.get_coordinates(shapely.shortest_line(self._inner, goal))[0])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.areas import Area, rows_inside
-from crowdsim.measures.sources import Source, tracks_of
-from crowdsim.measures.tracks import with_units
+from crowdsim.measures.sources import LongRun, Source, facts_of, of_each_frame, run_of
+from crowdsim.measures.tracks import Tracks, with_units
 
 # A person that gets less far along the corridor stands, or came in from its side: it has no direction that
 # counts.
@@ -88,26 +89,58 @@ def lane_order_of(
     CrowdsimError
         If the direction is none.
     """
-    tracks = tracks_of(source)
     length = float(np.hypot(*along))
     if not (np.isfinite(length) and length > 0.0):
         raise CrowdsimError(
             f"The direction of lanes is ({along[0]:g}, {along[1]:g}), but it takes two numbers that are not "
             "both 0, for example 1, 0."
         )
-    dx, dy = along[0] / length, along[1] / length
-    ahead, aside = dx * tracks.x + dy * tracks.y, dx * tracks.y - dy * tracks.x
-    first, last = tracks.starts[:-1], tracks.starts[1:] - 1
-    moved = ahead[last] - ahead[first]
-    heading = pd.Series(np.sign(moved), index=tracks.seen)[np.abs(moved) > LEAST_DISTANCE_M]
+    direction = along[0] / length, along[1] / length
+    with run_of(source) as run:
+        heading = _headings(run, direction)
+        return of_each_frame(
+            run, lambda tracks: _lane_order(tracks, heading, direction, area, row_width), lambda _: 0
+        )
+
+
+def _ahead(tracks: Tracks, direction: tuple[float, float]) -> NDArray[np.float64]:
+    """Return how far along a direction each place is, (n,) m."""
+    found: NDArray[np.float64] = direction[0] * tracks.x + direction[1] * tracks.y
+    return found
+
+
+def _headings(run: Tracks | LongRun, direction: tuple[float, float]) -> pd.Series:
+    """Return in which direction each of those goes on the whole that get far enough, +1 or -1, by id."""
+    ids = facts_of(run).people["id"].to_numpy()
+    first, last = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
+    for tracks in (part for part, _ in run.by_frames()) if isinstance(run, LongRun) else (run,):
+        ahead, place = _ahead(tracks, direction), np.searchsorted(ids, tracks.seen)
+        is_new = np.isnan(first[place])
+        first[place[is_new]] = ahead[tracks.starts[:-1]][is_new]
+        last[place] = ahead[tracks.starts[1:] - 1]
+    moved = last - first  # nan of those that were not seen
+    return pd.Series(np.sign(moved), index=ids)[np.abs(moved) > LEAST_DISTANCE_M]
+
+
+def _lane_order(
+    tracks: Tracks,
+    heading: pd.Series,
+    direction: tuple[float, float],
+    area: Area | None,
+    row_width: float,
+) -> pd.DataFrame:
+    aside = direction[0] * tracks.y - direction[1] * tracks.x
     rows = np.arange(len(tracks)) if area is None else rows_inside(tracks, area)
     rows = rows[np.isin(tracks.person[rows], heading.index)]
-    table = pd.DataFrame(
-        {"frame": tracks.frame[rows], "id": tracks.person[rows], "x": ahead[rows], "y": aside[rows]}
-    )
+    columns = {
+        "frame": tracks.frame[rows],
+        "id": tracks.person[rows],
+        "x": _ahead(tracks, direction)[rows],
+        "y": aside[rows],
+    }
     frames = tracks.first_frame + np.arange(len(tracks.frame_s))
     order = (
-        lane_order(table, heading, x_range=(-np.inf, np.inf), row_width=row_width)
+        lane_order(pd.DataFrame(columns), heading, x_range=(-np.inf, np.inf), row_width=row_width)
         .set_index("frame")
         .reindex(frames)
     )

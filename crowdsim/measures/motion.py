@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.measures.sources import Source, of_each_frame, of_each_person, tracks_of
+from crowdsim.measures.sources import Source, of_each_frame, of_each_person, of_each_place
 from crowdsim.measures.tracks import Tracks, with_units
 
 # Steps sway a body at some 2 Hz; half a second is one step. Shorter measures the sway of measured heads,
@@ -27,8 +27,16 @@ def trajectories(source: Source) -> pd.DataFrame:
     -------
     DataFrame
         id, frame, time_s (s), x_m, y_m, z_m (m); ascending by id, then frame.
+
+    Raises
+    ------
+    RecordingError
+        If the table is larger than the memory; `by_people` has it in parts.
     """
-    tracks = tracks_of(source)
+    return of_each_place(source, _trajectories, row_bytes=48)
+
+
+def _trajectories(tracks: Tracks) -> pd.DataFrame:
     columns = {
         "id": tracks.person,
         "frame": tracks.frame,
@@ -55,8 +63,17 @@ def speeds(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataFrame:
     DataFrame
         id, frame, time_s (s), velocity_x_m_s, velocity_y_m_s, speed_m_s (m/s); NaN where one was seen in one
         frame only. Speeds are along the surface, where heights are known.
+
+    Raises
+    ------
+    RecordingError
+        If the table is larger than the memory; `by_people` has it in parts.
     """
-    tracks = tracks_of(source)
+    half_window(1.0, over_s)  # what is no time is told first
+    return of_each_place(source, lambda tracks: _speeds(tracks, over_s), row_bytes=48)
+
+
+def _speeds(tracks: Tracks, over_s: float) -> pd.DataFrame:
     velocity_x, velocity_y, speed = row_speeds(tracks, over_s)
     columns = {
         "id": tracks.person,

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import RecordingError
 from crowdsim.measures.measured import is_measured, read_measured
 from crowdsim.measures.tracks import EVENT_COLUMNS, Tracks, make_tracks, people_table
+from crowdsim.recording import gate
 from crowdsim.recording.files import free_bytes, reason_of
 from crowdsim.recording.locks import scratch_folder
 from crowdsim.recording.opening import open_run
@@ -30,6 +31,8 @@ from crowdsim.recording.reader import Recording
 # reads more often; the results are the same.
 MOST_ROWS = 2**21
 MOST_PARTS = 512  # By people; each is an open file while they are written. Parts are larger beyond that.
+TRACK_BYTES = 110  # A place of tracks, while they are read and sorted by person; 56 of these stay.
+Note: TypeAlias = Callable[[str], None]  # gets what goes on, as words
 
 
 class LongRun(contextlib.AbstractContextManager["LongRun"]):
@@ -43,6 +46,8 @@ class LongRun(contextlib.AbstractContextManager["LongRun"]):
     ----------
     recording : Recording
         Stays open as long as this is used.
+    note : callable
+        Gets what goes on, as words.
 
     Attributes
     ----------
@@ -50,8 +55,9 @@ class LongRun(contextlib.AbstractContextManager["LongRun"]):
         What is known beside the places: tracks without rows.
     """
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, note: Note = lambda _: None) -> None:
         self.recording = recording
+        self.note = note
         self.facts = _facts(recording)
         self._columns = ["x", "y", "z", *(["layer"] if _has_layers(recording) else [])]
         self._open = contextlib.ExitStack()
@@ -60,17 +66,21 @@ class LongRun(contextlib.AbstractContextManager["LongRun"]):
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def by_frames(self, margin: int = 0) -> Iterator[tuple[Tracks, slice]]:
+    def by_frames(self, margin: int = 0, most_rows: int | None = None) -> Iterator[tuple[Tracks, slice]]:
         """Yield tracks of some frames after each other, and which of their frames are no margin.
 
         Parameters
         ----------
         margin : int
             So many frames before and after are in the tracks as well.
+        most_rows : int, optional
+            So many places at most where a frame has no more; without it `MOST_ROWS`.
         """
         starts, frames = self.recording.frame_starts(), self.recording.commit.frames
         # shorter ones would read more for the margins than for themselves
-        for first, stop in self.recording.frame_spans(rows=MOST_ROWS, least=max(1, 2 * margin)):
+        spans = self.recording.frame_spans(rows=most_rows or MOST_ROWS, least=max(1, 2 * margin))
+        for first, stop in spans:
+            self.note(f"reading: {stop:,} of {frames:,} frames")
             begin, end = max(0, first - margin), min(frames, stop + margin)
             rows = self.recording.rows(int(starts[begin]), int(starts[end]), self._columns)
             part = _tracks(
@@ -96,7 +106,8 @@ class LongRun(contextlib.AbstractContextManager["LongRun"]):
         key = number.tobytes()
         if key not in self._parts:
             self._parts[key] = self._sorted_into_parts(number)
-        for path in self._parts[key]:
+        for done, path in enumerate(self._parts[key]):
+            self.note(f"reading: {done + 1:,} of {len(self._parts[key]):,} parts by people")
             rows = np.fromfile(path, dtype=self._row)
             yield _tracks(
                 self.recording, self.facts, {name: rows[name] for name in self._row.names or ()},
@@ -139,6 +150,10 @@ class LongRun(contextlib.AbstractContextManager["LongRun"]):
             with contextlib.ExitStack() as stack:
                 files = [stack.enter_context(path.open("xb")) for path in paths]
                 for rows in self.recording.blocks(self._columns):
+                    self.note(
+                        f"sorting by people: {rows['frame'][-1] + 1:,} of {self.recording.commit.frames:,} "
+                        "frames"
+                    )
                     table = np.zeros(len(rows["id"]), dtype=self._row)
                     for name in self._row.names or ():
                         table[name] = rows[name]
@@ -185,7 +200,7 @@ def tracks_of(source: Source) -> Tracks:
     Raises
     ------
     RecordingError
-        If it cannot be read, or holds nobody.
+        If it cannot be read, holds nobody, or has more places than fit into the memory.
     """
     if isinstance(source, Tracks):
         return source
@@ -245,13 +260,19 @@ def facts_of_run(source: Source, lacking: str) -> Tracks:
 
 
 @contextlib.contextmanager
-def run_of(source: Source) -> Iterator[Tracks | LongRun]:
+def run_of(
+    source: Source, *, most_rows: int | None = None, note: Note = lambda _: None
+) -> Iterator[Tracks | LongRun]:
     """Give what all measures take: tracks; of a recorded run with more than `MOST_ROWS` places, a `LongRun`,
     which reads it in parts until the block ends.
 
     Parameters
     ----------
     source : path, Recording, Tracks, or LongRun
+    most_rows : int, optional
+        In the place of `MOST_ROWS`.
+    note : callable
+        Gets what goes on while a long run is read, as words.
 
     Returns
     -------
@@ -265,16 +286,36 @@ def run_of(source: Source) -> Iterator[Tracks | LongRun]:
     if isinstance(source, (Tracks, LongRun)):
         yield source
     elif isinstance(source, Recording):
-        if source.commit.rows <= MOST_ROWS:
+        if source.commit.rows <= (MOST_ROWS if most_rows is None else most_rows):
             yield _recorded(source)
         else:
-            with LongRun(source) as run:
+            with LongRun(source, note) as run:
                 yield run
     elif is_measured(Path(source)):
         yield read_measured(source)
     else:
-        with open_run(source) as recording, run_of(recording) as run:
+        with open_run(source) as recording, run_of(recording, most_rows=most_rows, note=note) as run:
             yield run
+
+
+def by_people(source: Source) -> Iterator[Tracks]:
+    """Yield tracks of some people after each other, ascending by id: for measures with a row for each place,
+    which are larger than the memory. Of what is no long run, all are in one.
+
+    Parameters
+    ----------
+    source : path, Recording, Tracks, or LongRun
+
+    Raises
+    ------
+    RecordingError
+        As in `tracks_of`, or if there is no room to sort the places.
+    """
+    with run_of(source) as run:
+        if isinstance(run, Tracks):
+            yield run
+        else:
+            yield from run.by_people()
 
 
 def of_each_person(source: Source, measure: Callable[[Tracks], pd.DataFrame], *order: str) -> pd.DataFrame:
@@ -292,6 +333,71 @@ def of_each_person(source: Source, measure: Callable[[Tracks], pd.DataFrame], *o
         if isinstance(run, Tracks):
             return measure(run)
         return joined((measure(part) for part in run.by_people()), *order)
+
+
+def of_each_place(
+    source: Source,
+    measure: Callable[[Tracks], pd.DataFrame],
+    *,
+    row_bytes: int,
+    rows_in: Callable[[Recording], int] = lambda recording: recording.commit.rows,
+) -> pd.DataFrame:
+    """Return a measure with a row for each place, or for some, of one person and of no other, ascending by
+    person; of long runs part by part into a table that is made once.
+
+    Parameters
+    ----------
+    source : path, Recording, Tracks, or LongRun
+    measure : callable
+    row_bytes : int
+        A row of the measure.
+    rows_in : callable
+        Returns how many rows the measure has of a recording.
+
+    Raises
+    ------
+    RecordingError
+        If the table is larger than the memory.
+    """
+    with run_of(source) as run:
+        if isinstance(run, Tracks):
+            return measure(run)
+        rows = rows_in(run.recording)
+        require_memory(run.facts.name, rows * row_bytes, f"a table of {rows:,} rows")
+        columns: dict[str, NDArray[Any]] = {}
+        attrs: dict[Any, Any] = {}
+        at = 0
+        for part in run.by_people():
+            table = measure(part)
+            arrays = {str(name): values.to_numpy() for name, values in table.items()}
+            columns = columns or {name: np.empty(rows, dtype=own.dtype) for name, own in arrays.items()}
+            attrs = table.attrs
+            for name, own in arrays.items():
+                columns[name][at : at + len(own)] = own
+            at += len(table)
+    found = pd.DataFrame(columns, copy=False)
+    found.attrs = attrs
+    return found
+
+
+def require_memory(name: str, wanted: int, what: str) -> None:
+    """Raise RecordingError if something made of a recording is larger than the memory.
+
+    Parameters
+    ----------
+    name : str
+        Of the recording.
+    wanted : int
+        Bytes.
+    what : str
+    """
+    try:
+        gate.require_memory(wanted, what)
+    except gate.Damage as large:
+        raise RecordingError(
+            f"{name}: {large}. Make a recording of a part of it (crowdsim cut), or take it in parts "
+            "(crowdsim.measures.by_people)."
+        ) from None
 
 
 def of_each_frame(
@@ -332,10 +438,14 @@ def _has_layers(recording: Recording) -> bool:
 
 def _recorded(recording: Recording) -> Tracks:
     columns = ["x", "y", "z", *(["layer"] if _has_layers(recording) else [])]
+    places = recording.commit.rows
+    require_memory(str(recording.path), places * TRACK_BYTES, f"having {places:,} places at once")
     rows = recording.trajectories(columns=columns)
     facts = _facts(recording)
-    places = {name: rows[name].to_numpy() for name in ("id", "frame", *columns)}
-    return _tracks(recording, facts, places, first_frame=0, frame_s=facts.frame_s)
+    return _tracks(
+        recording, facts, {name: rows[name].to_numpy() for name in ("id", "frame", *columns)},
+        first_frame=0, frame_s=facts.frame_s,
+    )  # fmt: skip
 
 
 def _tracks(recording: Recording, facts: Tracks, rows: dict[str, NDArray[Any]], **frames: Any) -> Tracks:

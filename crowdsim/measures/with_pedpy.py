@@ -4,20 +4,26 @@ nothing else needs PedPy.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import shapely
+from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError, needed
 from crowdsim.measures.areas import Area
 from crowdsim.measures.lines import Line
-from crowdsim.measures.motion import SPEED_OVER_S, row_speeds
-from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.motion import SPEED_OVER_S, half_window, row_speeds
+from crowdsim.measures.sources import LongRun, Source, facts_of, joined, require_memory, run_of, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
 
 OFF_GROUND_M = 1e-6  # Rounding puts a place so far outside a wall that it touches; PedPy would refuse it.
+# Places that PedPy has at a time: a cell of it takes some 2 kB. Larger takes more memory and is no faster.
+MOST_ROWS = 2**16
+TABLE_BYTES = 350  # A place of PedPy's table while it is made, in which each is an object.
 
 
 def pedpy_trajectory(source: Source) -> Any:
@@ -35,10 +41,15 @@ def pedpy_trajectory(source: Source) -> Any:
     ------
     CrowdsimError
         If PedPy is not installed.
+    RecordingError
+        If PedPy's table is larger than the memory.
     """
-    tracks = tracks_of(source)
-    columns = {"id": tracks.person, "frame": tracks.frame, "x": tracks.x, "y": tracks.y}
-    return _pedpy().TrajectoryData(data=pd.DataFrame(columns), frame_rate=tracks.fps)
+    _pedpy()
+    with run_of(source) as run:
+        places = len(run) if isinstance(run, Tracks) else run.recording.commit.rows
+        require_memory(facts_of(run).name, places * TABLE_BYTES, f"PedPy's table of {places:,} places")
+        tracks = tracks_of(run)
+    return _trajectory(tracks, np.ones(len(tracks), dtype=bool), tracks.x, tracks.y)
 
 
 def pedpy_ground(source: Source, around: Any = None) -> Any:
@@ -59,7 +70,7 @@ def pedpy_ground(source: Source, around: Any = None) -> Any:
     CrowdsimError
         If PedPy is not installed, or the ground is not known.
     """
-    return _pedpy().WalkableArea(_piece(tracks_of(source), around))
+    return _pedpy().WalkableArea(_piece(facts_of(source), around))
 
 
 def densities(
@@ -93,19 +104,51 @@ def densities(
 
     Notes
     -----
-    Cells take some 0.2 ms a person and frame. Source: [Steffen 2010].
+    Cells take some 0.2 ms a person and frame; PedPy is given some frames at a time. Source: [Steffen 2010].
     """
-    pedpy, tracks = _pedpy(), tracks_of(source)
-    piece = _piece(tracks, area.polygon)
-    try:
-        place = pedpy.MeasurementArea(area.polygon)
-    except Exception as error:  # PedPy has several kinds; they all say that the polygon does not suit
-        raise CrowdsimError(
-            f'PedPy cannot measure in the area "{area.name}": {str(error).splitlines()[0]}'
-        ) from None
-    data = _on_ground(tracks, piece)
-    speed = _speeds(tracks, over_s)
-    cut_off = None if cut_off_m is None else pedpy.Cutoff(radius=cut_off_m, quad_segments=3)
+    pedpy = _pedpy()
+    with run_of(source, most_rows=MOST_ROWS) as run:
+        facts, margin = facts_of(run), half_window(facts_of(run).fps, over_s)
+        piece = _piece(facts, area.polygon)
+        try:
+            place = pedpy.MeasurementArea(area.polygon)
+        except Exception as error:  # PedPy has several kinds; they all say that the polygon does not suit
+            raise CrowdsimError(
+                f'PedPy cannot measure in the area "{area.name}": {str(error).splitlines()[0]}'
+            ) from None
+        cut_off = None if cut_off_m is None else pedpy.Cutoff(radius=cut_off_m, quad_segments=3)
+        shapely.prepare(piece)
+        parts = run.by_frames(margin, MOST_ROWS) if isinstance(run, LongRun) else [(run, slice(None))]
+        tables, is_empty = [], True
+        for tracks, own in parts:
+            frames = np.arange(len(tracks.frame_s))[own] + tracks.first_frame
+            table = pd.DataFrame(
+                {"time_s": tracks.frame_s[own]}, index=pd.Index(frames, dtype=np.int64, name="frame")
+            )
+            mine = np.isin(tracks.frame, frames)
+            data = _on_ground(tracks, mine, piece)
+            is_empty &= data is None
+            speed = pd.DataFrame(
+                {
+                    "id": tracks.person[mine],
+                    "frame": tracks.frame[mine],
+                    "speed": row_speeds(tracks, over_s)[2][mine],
+                }
+            )
+            tables.append(_densities(table, data, speed, piece, place, cut_off).reset_index())
+        if is_empty:
+            raise CrowdsimError(f"{facts.name}: nobody is on the ground that is given.")
+    return with_units(joined(tables))
+
+
+def _densities(
+    table: pd.DataFrame, data: Any, speed: pd.DataFrame, piece: Any, place: Any, cut_off: Any
+) -> pd.DataFrame:
+    """Return times by frame with the columns of `densities`; `data` is None where nobody is on the ground."""
+    if data is None:
+        none = {"classic_density_per_m2": 0.0, "voronoi_density_per_m2": 0.0}
+        return table.assign(**none, mean_speed_m_s=np.nan, voronoi_speed_m_s=np.nan)
+    pedpy = _pedpy()
     cells = pedpy.compute_individual_voronoi_polygons(
         traj_data=data, walkable_area=pedpy.WalkableArea(piece), cut_off=cut_off
     )
@@ -118,10 +161,6 @@ def densities(
     covered = (
         parts.assign(part=shapely.area(parts["intersection"])).groupby("frame")["part"].sum() / place.area
     )
-    table = pd.DataFrame(
-        {"time_s": tracks.frame_s},
-        index=pd.RangeIndex(tracks.first_frame, tracks.first_frame + len(tracks.frame_s), name="frame"),
-    )
     table["classic_density_per_m2"] = classic.set_index("frame")["density"]
     table["voronoi_density_per_m2"] = voronoi.set_index("frame")["density"]
     table = table.fillna({"classic_density_per_m2": 0.0, "voronoi_density_per_m2": 0.0})
@@ -131,7 +170,7 @@ def densities(
     table["voronoi_speed_m_s"] = weighted.set_index("frame")["speed"].reindex(table.index) / np.where(
         share > 0.0, share, np.nan
     )
-    return with_units(table.reset_index())
+    return table
 
 
 def passages(
@@ -163,27 +202,62 @@ def passages(
     CrowdsimError
         If PedPy is not installed, or the line has bends.
     """
-    pedpy, tracks = _pedpy(), tracks_of(source)
+    pedpy = _pedpy()
     if len(line.points) != 2:
         raise CrowdsimError(f'PedPy measures at lines with two points; "{line.name}" has {len(line.points)}.')
-    curve, crossing = pedpy.compute_n_t(
-        traj_data=pedpy_trajectory(tracks), measurement_line=pedpy.MeasurementLine(list(line.points))
+    place = pedpy.MeasurementLine(list(line.points))
+    with run_of(source, most_rows=MOST_ROWS) as run:
+        fps = facts_of(run).fps
+        half_window(fps, over_s)  # what is no time is told first
+        none = np.zeros(0, dtype=np.int64)
+        found = [pd.DataFrame({"id": none, "frame": none, "speed": np.zeros(0)})]
+        first, last = 0, -1  # frames in which anybody was seen
+        for tracks in _some_people(run):
+            ends = int(tracks.frame.min()), int(tracks.frame.max())
+            first, last = (min(first, ends[0]), max(last, ends[1])) if last >= first else ends
+            every = np.ones(len(tracks), dtype=bool)
+            data = _trajectory(tracks, every, tracks.x, tracks.y)
+            _, crossed = pedpy.compute_n_t(traj_data=data, measurement_line=place)
+            found.append(crossed.merge(_speeds(tracks, over_s), on=["id", "frame"]))
+    speed = pd.concat(found, ignore_index=True).sort_values("id", ignore_index=True)
+    # as PedPy sorts them, which decides in which order it adds up speeds
+    crossing = speed.set_index("id")["frame"].sort_values().reset_index()
+    frames = np.arange(first, last + 1)
+    curve = pd.DataFrame(
+        {
+            "frame": frames,
+            "time_s": frames / fps,
+            "total": np.searchsorted(crossing["frame"], frames, side="right"),
+        }
     )
     flow = pd.DataFrame({"flow_per_s": np.zeros(0), "mean_speed_m_s": np.zeros(0)})
     if len(crossing):
-        found = pedpy.compute_flow(
-            nt=curve,
+        flows = pedpy.compute_flow(
+            nt=curve.rename(columns={"total": "cumulative_pedestrians", "time_s": "time"}),
             crossing_frames=crossing,
-            individual_speed=_speeds(tracks, over_s),
-            delta_frame=max(1, round(every_s * tracks.fps)),
-            frame_rate=tracks.fps,
+            individual_speed=speed,
+            delta_frame=max(1, round(every_s * fps)),
+            frame_rate=fps,
         )
-        if len(found):
-            flow = found.rename(columns={"flow": "flow_per_s", "mean_speed": "mean_speed_m_s"})
-    curve = curve.rename(columns={"cumulative_pedestrians": "total", "time": "time_s"})[
-        ["frame", "time_s", "total"]
-    ]
+        if len(flows):
+            flow = flows.rename(columns={"flow": "flow_per_s", "mean_speed": "mean_speed_m_s"})
     return with_units(curve), with_units(flow)
+
+
+def _some_people(run: Tracks | LongRun) -> Iterator[Tracks]:
+    """Yield tracks of some people after each other, ascending, of at most `MOST_ROWS` places where nobody
+    alone has more.
+    """
+    for tracks in (run,) if isinstance(run, Tracks) else run.by_people():
+        first = 0
+        while first < len(tracks.seen):
+            begin = int(tracks.starts[first])
+            first = max(first + 1, int(np.searchsorted(tracks.starts, begin + MOST_ROWS, side="right")) - 1)
+            rows = slice(begin, int(tracks.starts[first]))
+            yield replace(
+                tracks, person=tracks.person[rows], frame=tracks.frame[rows], x=tracks.x[rows],
+                y=tracks.y[rows], z=tracks.z[rows], layer=None,
+            )  # fmt: skip
 
 
 def _speeds(tracks: Tracks, over_s: float) -> pd.DataFrame:
@@ -198,24 +272,29 @@ def _pedpy() -> Any:
     )
 
 
-def _on_ground(tracks: Tracks, piece: Any) -> Any:
-    """Return the rows of people on a piece of ground;
+def _on_ground(tracks: Tracks, mine: NDArray[np.bool_], piece: Any) -> Any:
+    """Return the rows of people on a piece of ground, of those that are `mine`, None if there are none;
     those outside by no more than rounding are put on its edge.
     """
-    shapely.prepare(piece)
-    points = shapely.points(tracks.x, tracks.y)
-    outside = np.flatnonzero(~shapely.covers(piece, points))
-    keep = np.ones(len(tracks), dtype=bool)
+    rows = np.flatnonzero(mine)
+    points = shapely.points(tracks.x[rows], tracks.y[rows])
+    outside = ~shapely.covers(piece, points)
+    keep = mine.copy()
     x, y = tracks.x.copy(), tracks.y.copy()
-    if len(outside):
-        near = shapely.dwithin(piece, points[outside], OFF_GROUND_M)
-        keep[outside[~near]] = False
+    if outside.any():
+        off, points = rows[outside], points[outside]
+        near = shapely.dwithin(piece, points, OFF_GROUND_M)
+        keep[off[~near]] = False
         inner = piece.buffer(-OFF_GROUND_M)
-        for row in outside[near].tolist():
-            edge = shapely.shortest_line(inner, points[row]).coords[0]
+        for row, point in zip(off[near].tolist(), points[near], strict=True):
+            edge = shapely.shortest_line(inner, point).coords[0]
             x[row], y[row] = edge[0], edge[1]
-    if not keep.any():
-        raise CrowdsimError(f"{tracks.name}: nobody is on the ground that is given.")
+    return _trajectory(tracks, keep, x, y) if keep.any() else None
+
+
+def _trajectory(
+    tracks: Tracks, keep: NDArray[np.bool_], x: NDArray[np.float64], y: NDArray[np.float64]
+) -> Any:
     columns = {"id": tracks.person[keep], "frame": tracks.frame[keep], "x": x[keep], "y": y[keep]}
     return _pedpy().TrajectoryData(data=pd.DataFrame(columns), frame_rate=tracks.fps)
 

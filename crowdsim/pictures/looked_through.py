@@ -8,7 +8,7 @@ sums on a grid, and five numbers a frame.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +30,12 @@ MOST_BINS = 1_000_000  # Of all cells of a plan: larger plans have larger cells,
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
-def look_through(recording: Recording, wanted: Sequence[str], grounds: Sequence[Any]) -> SimpleNamespace:
+def look_through(
+    recording: Recording,
+    wanted: Sequence[str],
+    grounds: Sequence[Any],
+    note: Callable[[str], None] = lambda _: None,
+) -> SimpleNamespace:
     """Go through a recording once.
 
     Parameters
@@ -40,6 +45,8 @@ def look_through(recording: Recording, wanted: Sequence[str], grounds: Sequence[
         Of ``trails``, ``density`` and ``speeds``.
     grounds : sequence of shapely geometry
         Of each floor.
+    note : callable
+        Gets what goes on, as words.
 
     Returns
     -------
@@ -51,6 +58,7 @@ def look_through(recording: Recording, wanted: Sequence[str], grounds: Sequence[
     knows_floors = len(grounds) > 1 and any(column.name == "layer" for column in recording.layout.columns)
     if used:
         for frame, rows in frames_of(recording, ["x", "y", *(["layer"] if knows_floors else [])]):
+            note(f"reading: {frame + 1:,} of {recording.commit.frames:,} frames")
             for each in used.values():
                 each.add(frame, rows)
     for each in used.values():

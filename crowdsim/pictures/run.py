@@ -7,7 +7,7 @@ What other pictures of plans need is here too: colours, panels, ground, goals, d
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,14 @@ GROUND, WALL, EXIT, STUCK, START = "#f7f7f5", "#333333", "#2a9d5c", "#d62828", "
 WAITING = "#7d8794"
 
 
-def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: int = 130) -> None:
+def draw_run(
+    recording: Recording,
+    out: Path,
+    *,
+    form: str | None = None,
+    dpi: int = 130,
+    note: Callable[[str], None] = lambda _: None,
+) -> None:
     """Draw a recording and write it as a picture; obstacles that a program sent elsewhere are not on it.
 
     Parameters
@@ -67,6 +74,8 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
         png, svg or pdf; without it as the name ends.
     dpi : int
         Dots an inch of a PNG; the longer side is 10 inches.
+    note : callable
+        Gets what goes on, as words.
 
     Raises
     ------
@@ -76,7 +85,8 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
     plt = pyplot()
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
-    trails = look_through(recording, ["trails"], geometry.grounds).trails
+    trails = look_through(recording, ["trails"], geometry.grounds, note).trails
+    note("drawing")
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     notes = draw_trails(all_axes, recording, scenario, trails)
     title = "  |  ".join([title_of(recording), *notes])
@@ -291,14 +301,16 @@ def draw_vehicles(axes: Any, recording: Recording, scenario: Scenario, layer: in
     if not groups or "heading" not in kept:
         return
     roster = recording.roster()
-    whose = roster[roster["group"].isin(groups)].set_index("entity")["group"].to_dict()
-    step = max(1, recording.commit.frames // OUTLINES)
-    seen = recording.trajectories(frames=slice(0, None, step), columns=["x", "y", "heading"])
-    seen = seen[seen["id"].isin(whose)]
+    vehicles = roster[roster["group"].isin(groups)]
+    whose = dict(zip(vehicles["entity"].tolist(), vehicles["group"].tolist(), strict=True))
     outlines = []
-    for entity, x, y, ux, uy in seen[["id", "x", "y", "heading_x", "heading_y"]].to_numpy().tolist():
-        own = groups[whose[int(entity)]]
-        outlines.append([(x + a * ux - b * uy, y + a * uy + b * ux) for a, b in own.corners()])
+    for frame in range(0, recording.commit.frames, max(1, recording.commit.frames // OUTLINES)):
+        rows = recording.frame_rows(frame, ["x", "y", "heading"])
+        are_vehicles = np.isin(rows["id"], vehicles["entity"].to_numpy())
+        columns = [rows[name][are_vehicles].tolist() for name in ("id", "x", "y", "heading_x", "heading_y")]
+        for entity, x, y, ux, uy in zip(*columns, strict=True):
+            corners = groups[whose[entity]].corners()
+            outlines.append([(x + a * ux - b * uy, y + a * uy + b * ux) for a, b in corners])
     add_lines(axes, outlines, colors=WALL, linewidths=0.7, alpha=0.6, zorder=3)
 
 

@@ -4,7 +4,7 @@ how fast people were, and what the ticks cost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -187,7 +187,13 @@ def panels_from(text: str) -> tuple[str, ...]:
 
 
 def draw_sheet(
-    recording: Recording, out: Path, shown: Sequence[str] = PANELS, *, form: str | None = None, dpi: int = 130
+    recording: Recording,
+    out: Path,
+    shown: Sequence[str] = PANELS,
+    *,
+    form: str | None = None,
+    dpi: int = 130,
+    note: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Draw panels of a recording and write them as one picture.
 
@@ -204,6 +210,8 @@ def draw_sheet(
         png, svg or pdf; without it as the name ends.
     dpi : int
         Dots an inch of a PNG.
+    note : callable
+        Gets what goes on, as words.
 
     Raises
     ------
@@ -218,7 +226,8 @@ def draw_sheet(
     plt = pyplot()
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
-    seen = look_through(recording, shown, geometry.grounds)
+    seen = look_through(recording, shown, geometry.grounds, note)
+    note("drawing")
     plans, charts = (
         [name for name in shown if name in ON_THE_PLAN],
         [name for name in shown if name in ("curve", "speeds")],

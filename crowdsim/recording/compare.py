@@ -23,7 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.compare_rows import NAMES, Difference, Names, ValueDifference, first_row, with_values
+from crowdsim.recording.compare_rows import (
+    NAMES,
+    Difference,
+    Names,
+    Note,
+    ValueDifference,
+    first_row,
+    with_values,
+)
 from crowdsim.recording.compare_trace import first_trace_difference, with_trace
 from crowdsim.recording.reader import BLOCK_ROWS, Recording
 from crowdsim.recording.schema import EventKind, RunState, digest_text
@@ -76,7 +84,12 @@ def compare_digests(recorded: Recording, fresh: Recording, names: Names = NAMES)
 
 
 def first_difference(
-    recorded: Recording, fresh: Recording, names: Names = NAMES, *, scenarios: bool = False
+    recorded: Recording,
+    fresh: Recording,
+    names: Names = NAMES,
+    *,
+    scenarios: bool = False,
+    note: Note = lambda _: None,
 ) -> Difference | None:
     """Return where a run parts from its recording, or None if they are the same.
 
@@ -91,6 +104,8 @@ def first_difference(
         How a difference calls them.
     scenarios : bool
         The texts of the scenarios count too, but for what they say of recording.
+    note : callable
+        Gets what goes on, as words.
 
     Returns
     -------
@@ -119,7 +134,7 @@ def first_difference(
     earliest = _earliest(
         first_intervention(recorded, fresh, names),
         traced,
-        first_row(recorded, fresh, before, names),
+        first_row(recorded, fresh, before, names, note),
         found,
         _other_end(recorded, fresh, names),
     )
@@ -302,7 +317,9 @@ class Closeness:
     apart: Apart | None
 
 
-def compare_places(recorded: Recording, fresh: Recording, tolerance: float) -> Closeness:
+def compare_places(
+    recorded: Recording, fresh: Recording, tolerance: float, note: Note = lambda _: None
+) -> Closeness:
     """Return the first frame in which an agent is farther than `tolerance` from where the other recording has
     it.
 
@@ -311,6 +328,8 @@ def compare_places(recorded: Recording, fresh: Recording, tolerance: float) -> C
     recorded, fresh : Recording
         Frames of the same tick are compared.
     tolerance : float, m
+    note : callable
+        Gets what goes on, as words.
 
     Raises
     ------
@@ -326,6 +345,7 @@ def compare_places(recorded: Recording, fresh: Recording, tolerance: float) -> C
         )
     deepest = 0.0
     for tick, one, other in zip(common.tolist(), *(index.tolist() for index in frames), strict=True):
+        note(f"comparing places: tick {tick:,} of {common[-1]:,}")
         rows = [
             recording.frame_rows(frame, ["x", "y", "z"])
             for recording, frame in ((recorded, one), (fresh, other))
@@ -358,8 +378,14 @@ def _place_in(places: NDArray[np.float64], chosen: NDArray[np.bool_]) -> tuple[f
     return x, y, z
 
 
-def aggregates(recording: Recording) -> dict[str, float]:
+def aggregates(recording: Recording, note: Note = lambda _: None) -> dict[str, float]:
     """Return what a run resulted in on the whole, from its frames and events.
+
+    Parameters
+    ----------
+    recording : Recording
+    note : callable
+        Gets what goes on, as words.
 
     Returns
     -------
@@ -368,10 +394,15 @@ def aggregates(recording: Recording) -> dict[str, float]:
         ``mean speed m/s`` over all agents and frames; ``mean distance m`` walked by an agent that was
         recorded; ``stuck`` times that one was; ``no path`` times that there was none.
     """
-    events, tick_s = recording.table("events"), recording.header.tick_s
-    arrivals = events[events["kind"] == EventKind.ARRIVAL]
-    seconds = arrivals["tick"] * tick_s
-    walked, agent_seconds, people = _walked(recording)
+    counts, parts = {EventKind.STUCK: 0, EventKind.UNREACHABLE: 0}, [recording.table("events", 0, 0)]
+    for start in range(0, recording.commit.events, BLOCK_ROWS):
+        events = recording.table("events", start, start + BLOCK_ROWS)
+        parts.append(events[events["kind"] == EventKind.ARRIVAL])
+        for kind in counts:
+            counts[kind] += int(np.count_nonzero(events["kind"] == kind))
+    arrivals = np.concatenate(parts)
+    seconds = arrivals["tick"] * recording.header.tick_s
+    walked, agent_seconds, people = _walked(recording, note)
     return {
         "agents": float(recording.commit.agents),
         "arrived": float(len(np.unique(arrivals["entity"]))),
@@ -379,22 +410,24 @@ def aggregates(recording: Recording) -> dict[str, float]:
         "last arrival s": float(seconds.max()) if len(seconds) else math.nan,
         "mean speed m/s": walked / agent_seconds if agent_seconds else math.nan,
         "mean distance m": walked / people if people else math.nan,
-        "stuck": float(np.count_nonzero(events["kind"] == EventKind.STUCK)),
-        "no path": float(np.count_nonzero(events["kind"] == EventKind.UNREACHABLE)),
+        "stuck": float(counts[EventKind.STUCK]),
+        "no path": float(counts[EventKind.UNREACHABLE]),
     }
 
 
-def _walked(recording: Recording) -> tuple[float, float, int]:
+def _walked(recording: Recording, note: Note) -> tuple[float, float, int]:
     """Return the metres that all agents walked between recorded frames, the seconds that they took,
     and how many were seen.
     """
-    ticks = recording.table("frames/tick")
+    ticks, frames = recording.table("frames/tick"), recording.commit.frames
     metres = seconds = 0.0
-    seen: set[int] = set()
+    known = np.sort(recording.table("roster")["entity"])
+    seen = np.zeros(len(known), dtype=np.bool_)
     before: dict[str, NDArray[np.float64]] | None = None
-    for frame in range(recording.commit.frames):
+    for frame in range(frames):
+        note(f"adding up: {frame + 1:,} of {frames:,} frames")
         rows = recording.frame_rows(frame, ["x", "y", "z"])
-        seen.update(rows["id"].tolist())
+        seen[np.searchsorted(known, rows["id"])] = True
         if before is not None:
             _, one, other = np.intersect1d(before["id"], rows["id"], assume_unique=True, return_indices=True)
             metres += float(
@@ -402,4 +435,4 @@ def _walked(recording: Recording) -> tuple[float, float, int]:
             )
             seconds += len(one) * float(ticks[frame] - ticks[frame - 1]) * recording.header.tick_s
         before = rows
-    return metres, seconds, len(seen)
+    return metres, seconds, int(seen.sum())

@@ -4,7 +4,7 @@ agents in frames, counts of ticks, the roster, reasons.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from crowdsim.recording.reader import Recording
 # Agents named in a difference. More than a few say nothing new: what differs spreads to the neighbours.
 SHOWN_VALUES = 5
 
+Note = Callable[[str], None]  # gets what goes on, as words
 Names = tuple[str, str]
 NAMES: Names = ("recorded", "now")
 
@@ -110,14 +111,16 @@ _WIDER = {"position": ("x", "y", "z"), "entity": ("id",)}
 _AGREE = "the digests of that tick agree: the recording was changed, or keeps numbers in another way"
 
 
-def first_row(recorded: Recording, fresh: Recording, last_tick: int, names: Names) -> Difference | None:
+def first_row(
+    recorded: Recording, fresh: Recording, last_tick: int, names: Names, note: Note = lambda _: None
+) -> Difference | None:
     """Return the first recorded number that differs until a tick, in ticks whose digests agree, or None.
 
     Numbers that are stored as different types (an exact recording beside a rounded one) are not compared; of
     recordings of different scenarios, only the agents that both have.
     """
     found = [
-        _first_of_frames(recorded, fresh, last_tick, names),
+        _first_of_frames(recorded, fresh, last_tick, names, note),
         _first_of_table("ticks", "tick", recorded, fresh, last_tick, names),
         _first_of_table("roster", "spawn_tick", recorded, fresh, last_tick, names),
     ]
@@ -129,28 +132,32 @@ def first_row(recorded: Recording, fresh: Recording, last_tick: int, names: Name
 def _first_of_table(
     name: str, tick_field: str, recorded: Recording, fresh: Recording, last_tick: int, names: Names
 ) -> Difference | None:
-    tables = [recording.table(name) for recording in (recorded, fresh)]
-    tables = [table[: np.searchsorted(table[tick_field], last_tick, side="right")] for table in tables]
-    fields = [field for field in tables[0].dtype.names or () if field in (tables[1].dtype.names or ())]
-    count = min(len(table) for table in tables)
-    rows = {field: _differing(tables[0][field][:count], tables[1][field][:count]) for field in fields}
-    first = min((int(each[0]) for each in rows.values() if len(each)), default=count)
-    if first == count:
-        if len(tables[0]) == len(tables[1]) or not _is_same_scenario(recorded, fresh):
-            return None
-        longer = tables[0] if len(tables[0]) > count else tables[1]
-        what = f"{name} has {len(tables[0])} rows ({names[0]}) and {len(tables[1])} ({names[1]}) until then"
-        return Difference(int(longer[tick_field][count]), "", what, names=names)
-    field = next(field for field, each in rows.items() if len(each) and each[0] == first)
-    one, other = tables[0][field][first].item(), tables[1][field][first].item()
-    tick = max(0, min(int(table[tick_field][first]) for table in tables))
-    whose = f" (agent {int(tables[0]['entity'][first])})" if "entity" in fields else ""
-    return Difference(
-        tick,
-        "",
-        f"{field} in row {first} of {name}{whose}: {names[0]} {one!r}, {names[1]} {other!r}",
-        names=names,
-    )
+    both = (recorded, fresh)
+    counts = [recording.first_from(name, last_tick + 1, tick_field) for recording in both]
+    count = min(counts)
+    for start in range(0, count, _BLOCK_ROWS):
+        tables = [recording.table(name, start, min(start + _BLOCK_ROWS, count)) for recording in both]
+        fields = [field for field in tables[0].dtype.names or () if field in (tables[1].dtype.names or ())]
+        rows = {field: _differing(tables[0][field], tables[1][field]) for field in fields}
+        first = min((int(each[0]) for each in rows.values() if len(each)), default=-1)
+        if first < 0:
+            continue
+        field = next(field for field, each in rows.items() if len(each) and each[0] == first)
+        one, other = tables[0][field][first].item(), tables[1][field][first].item()
+        tick = max(0, min(int(table[tick_field][first]) for table in tables))
+        whose = f" (agent {int(tables[0]['entity'][first])})" if "entity" in fields else ""
+        return Difference(
+            tick,
+            "",
+            f"{field} in row {start + first} of {name}{whose}: {names[0]} {one!r}, {names[1]} {other!r}",
+            names=names,
+        )
+    if counts[0] == counts[1] or not _is_same_scenario(recorded, fresh):
+        return None
+    longer = both[0] if counts[0] > count else both[1]
+    tick = int(longer.table(name, count, count + 1)[tick_field][0])
+    what = f"{name} has {counts[0]} rows ({names[0]}) and {counts[1]} ({names[1]}) until then"
+    return Difference(tick, "", what, names=names)
 
 
 def _differing(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.int64]:
@@ -167,7 +174,7 @@ def _is_same_scenario(recorded: Recording, fresh: Recording) -> bool:
 
 
 def _first_of_frames(
-    recorded: Recording, fresh: Recording, last_tick: int, names: Names
+    recorded: Recording, fresh: Recording, last_tick: int, names: Names, note: Note
 ) -> Difference | None:
     ticks = [recording.table("frames/tick") for recording in (recorded, fresh)]
     ticks = [each[: np.searchsorted(each, last_tick, side="right")] for each in ticks]
@@ -176,11 +183,12 @@ def _first_of_frames(
         for recording, each in zip((recorded, fresh), ticks, strict=True)
     ]
     if np.array_equal(ticks[0], ticks[1]) and np.array_equal(starts[0], starts[1]):
-        return _first_in_blocks(recorded, fresh, ticks[0], starts[0], names)
+        return _first_in_blocks(recorded, fresh, ticks[0], starts[0], names, note)
     if _is_same_scenario(recorded, fresh) and (wrong := _first_of_index(ticks, starts, names)) is not None:
         return wrong
     common, *frames = np.intersect1d(ticks[0], ticks[1], return_indices=True)
     for tick, one, other in zip(common.tolist(), *(index.tolist() for index in frames), strict=True):
+        note(f"comparing: tick {tick:,} of {common[-1]:,}")
         rows = recorded.frame_rows(one), fresh.frame_rows(other)
         found = _differing_values(*rows, first=(), agents=())
         if found:
@@ -219,11 +227,17 @@ def _first_of_index(
 
 
 def _first_in_blocks(
-    recorded: Recording, fresh: Recording, ticks: NDArray[np.int64], starts: NDArray[np.int64], names: Names
+    recorded: Recording,
+    fresh: Recording,
+    ticks: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    names: Names,
+    note: Note,
 ) -> Difference | None:
     """Return the first difference where both recordings have the same frames, with as many agents in each."""
     end = int(starts[-1]) if len(ticks) else 0
     for start in range(0, end, _BLOCK_ROWS):
+        note(f"comparing: {start:,} of {end:,} places")
         rows = [recording.rows(start, min(start + _BLOCK_ROWS, end)) for recording in (recorded, fresh)]
         differing = [
             found

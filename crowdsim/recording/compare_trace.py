@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.compare_rows import Difference, Names, entities_at
-from crowdsim.recording.reader import Recording
+from crowdsim.recording.reader import BLOCK_ROWS, Recording
 from crowdsim.recording.schema import TRACE_BLOCK_ROWS
 
 
@@ -25,7 +25,8 @@ _State = dict[str, _Traced]  # what the trace last saw of each column
 
 
 class _Trace:
-    """The trace of a recording.
+    """The trace of a recording. Its index is in memory, some kilobytes a tick; digests are read as they are
+    asked for.
 
     Raises
     ------
@@ -35,7 +36,8 @@ class _Trace:
     """
 
     def __init__(self, recording: Recording) -> None:
-        self.index, self.digests = recording.table("trace/index"), recording.table("trace/digests")
+        self.recording, self.index = recording, recording.table("trace/index")
+        self.count = recording.commit.trace_digests
         self.systems, self.columns = recording.layout.systems, recording.layout.trace_columns
         index = self.index
         blocks = -(-index["rows"] // TRACE_BLOCK_ROWS)
@@ -49,7 +51,7 @@ class _Trace:
             )
             and np.all((index["rows"] >= 0) & (index["count"] == blocks))
             and np.array_equal(index["start"], np.cumsum(blocks) - blocks)
-            and int(blocks.sum()) == len(self.digests)
+            and int(blocks.sum()) == self.count
             and np.all((step > 0) | ((step == 0) & (np.diff(index["system"]) >= 0)))
         )
         if not is_whole:
@@ -60,9 +62,17 @@ class _Trace:
         start, stop = (
             int(np.searchsorted(self.index["tick"], tick, side=side)) for side in ("left", "right")
         )
+        entries = self.index[start:stop]
+        if not len(entries):
+            return {}
+        # they stand one after the other
+        first, last = int(entries["start"][0]), int(entries["start"][-1] + entries["count"][-1])
+        digests = self.recording.table("trace/digests", first, last)
         return {
-            (self.systems[int(entry["system"])], self.columns[int(entry["column"])]): self._at(entry)
-            for entry in self.index[start:stop]
+            (self.systems[int(entry["system"])], self.columns[int(entry["column"])]): _Traced(
+                int(entry["rows"]), digests[entry["start"] - first : entry["start"] - first + entry["count"]]
+            )
+            for entry in entries
         }
 
     def before(self, tick: int) -> _State:
@@ -70,11 +80,29 @@ class _Trace:
         rows = {
             int(entry["column"]): entry for entry in self.index[: np.searchsorted(self.index["tick"], tick)]
         }
-        return {self.columns[column]: self._at(entry) for column, entry in rows.items()}
+        return {
+            self.columns[column]: _Traced(
+                int(entry["rows"]),
+                self.recording.table(
+                    "trace/digests", int(entry["start"]), int(entry["start"] + entry["count"])
+                ),
+            )
+            for column, entry in rows.items()
+        }
 
-    def _at(self, entry: np.void) -> _Traced:
-        start = int(entry["start"])
-        return _Traced(int(entry["rows"]), self.digests[start : start + int(entry["count"])])
+    def is_as(self, other: _Trace) -> bool:
+        """Return whether all of it is as in another one."""
+        return (
+            (self.systems, self.columns) == (other.systems, other.columns)
+            and np.array_equal(self.index, other.index)
+            and all(
+                np.array_equal(
+                    self.recording.table("trace/digests", start, start + BLOCK_ROWS),
+                    other.recording.table("trace/digests", start, start + BLOCK_ROWS),
+                )
+                for start in range(0, self.count, BLOCK_ROWS)
+            )
+        )
 
 
 def with_trace(recorded: Recording, fresh: Recording, found: Difference) -> Difference:
@@ -109,10 +137,7 @@ def first_trace_difference(
     if not (recorded.layout.trace and fresh.layout.trace):
         return None
     traces = _Trace(recorded), _Trace(fresh)
-    one, other = traces
-    if (one.systems, one.columns) == (other.systems, other.columns) and (
-        np.array_equal(one.index, other.index) and np.array_equal(one.digests, other.digests)
-    ):
+    if traces[0].is_as(traces[1]):
         return None
     states: tuple[_State, _State] = {}, {}
     for tick in np.union1d(traces[0].index["tick"], traces[1].index["tick"]).tolist():

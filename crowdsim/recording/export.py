@@ -9,7 +9,7 @@ import errno
 import hashlib
 import itertools
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,22 @@ import shapely
 from crowdsim.errors import RecordingError
 from crowdsim.old_names import COLUMNS, name_today
 from crowdsim.recording.files import freeze_file, new_file, reason_of
-from crowdsim.recording.reader import Recording
+from crowdsim.recording.reader import BLOCK_ROWS, Recording
 from crowdsim.recording.schema import TRAJECTORY_DTYPE
 
+Note = Callable[[str], None]  # gets what goes on, as words
 SQLITE_VERSION = 2  # of JuPedSim's schema: read by JuPedSim 1.4 and PedPy 1.3 and newer
 _STANDING_M_S = 1e-6  # Slower than this has no direction; the last one is kept.
 
 
-def export_csv(recording: Recording, out: Path, *, columns: Sequence[str] = (), force: bool = False) -> int:
+def export_csv(
+    recording: Recording,
+    out: Path,
+    *,
+    columns: Sequence[str] = (),
+    force: bool = False,
+    note: Note = lambda _: None,
+) -> int:
     """Write the trajectories as comma-separated values with one header line:
     id, frame, x, y, z, then `columns`.
 
@@ -43,6 +51,8 @@ def export_csv(recording: Recording, out: Path, *, columns: Sequence[str] = (), 
         Recorded columns to add; a vector becomes two, ``velocity_x`` and ``velocity_y``.
     force : bool
         Replace an existing file.
+    note : callable
+        Gets what goes on, as words.
 
     Returns
     -------
@@ -60,11 +70,14 @@ def export_csv(recording: Recording, out: Path, *, columns: Sequence[str] = (), 
     header = recording.rows(0, 0, wanted)
     with new_file(out, force=force) as scratch, scratch.open("w", encoding="ascii", newline="") as file:
         for number, arrays in enumerate(itertools.chain([header], recording.blocks(wanted))):
+            _note_rows(note, recording, number)
             pd.DataFrame({"id": arrays.pop("id"), **arrays}).to_csv(file, index=False, header=number == 0)
     return recording.commit.rows
 
 
-def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> int:
+def export_sqlite(
+    recording: Recording, out: Path, *, force: bool = False, note: Note = lambda _: None
+) -> int:
     """Write the trajectories as a JuPedSim sqlite file, schema version 2.
 
     JuPedSim keeps where a person looks: here the direction of the recorded velocity; one that stands keeps
@@ -77,6 +90,8 @@ def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> in
     out : Path
     force : bool
         Replace an existing file.
+    note : callable
+        Gets what goes on, as words.
 
     Returns
     -------
@@ -110,7 +125,8 @@ def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> in
                     "INSERT INTO frame_data VALUES (?, ?)",
                     ((frame, mark) for frame in range(recording.commit.frames)),
                 )
-                for rows in _sqlite_rows(recording):
+                for number, rows in enumerate(_sqlite_rows(recording)):
+                    note(f"writing: {number + 1:,} of {recording.commit.frames:,} frames")
                     base.executemany("INSERT INTO trajectory_data VALUES (?, ?, ?, ?, ?, ?)", rows)
                 base.execute("CREATE INDEX frame_id_idx ON trajectory_data(frame, id)")
                 base.execute("COMMIT")
@@ -159,7 +175,9 @@ def _sqlite_rows(recording: Recording) -> Iterator[Iterator[tuple[Any, ...]]]:
         )
 
 
-def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> list[Path]:
+def export_pedpy(
+    recording: Recording, out: Path, *, force: bool = False, note: Note = lambda _: None
+) -> list[Path]:
     """Write one file in the format of the Pedestrian Dynamics Data Archive for each connected piece of ground
     on each floor.
 
@@ -174,6 +192,8 @@ def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> lis
         pieces of a floor that has several.
     force : bool
         Replace existing files.
+    note : callable
+        Gets what goes on, as words.
 
     Returns
     -------
@@ -205,13 +225,19 @@ def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> lis
             mark = f".{number + 1}" if len(pieces) > 1 else ""
             path = out.with_name(f"{out.stem}.{safe}{mark}{out.suffix or '.h5'}")
             with new_file(path, force=force) as scratch:
-                _write_piece(recording, scratch, pieces, number, layer if has_layers else None)
+                _write_piece(recording, scratch, pieces, number, layer if has_layers else None, note)
             written.append(path)
     return written
 
 
+def _note_rows(note: Note, recording: Recording, blocks: int) -> None:
+    """Say how many rows have been read after so many blocks."""
+    rows = recording.commit.rows
+    note(f"writing: {min(blocks * BLOCK_ROWS, rows):,} of {rows:,} rows")
+
+
 def _write_piece(
-    recording: Recording, path: Path, pieces: Sequence[Any], number: int, layer: int | None
+    recording: Recording, path: Path, pieces: Sequence[Any], number: int, layer: int | None, note: Note
 ) -> None:
     tree = shapely.STRtree(pieces)
     file = h5py.File(path, "x", libver=("v110", "v110"))
@@ -228,7 +254,9 @@ def _write_piece(
         )
         dataset.attrs["fps"] = recording.fps
         file.attrs["wkt_geometry"] = pieces[number].wkt
-        for arrays in recording.blocks(["x", "y", "z", *(["layer"] if layer is not None else [])]):
+        wanted = ["x", "y", "z", *(["layer"] if layer is not None else [])]
+        for done, arrays in enumerate(recording.blocks(wanted), 1):
+            _note_rows(note, recording, done)
             chosen = arrays["layer"] == layer if layer is not None else np.ones(len(arrays["id"]), dtype=bool)
             if len(pieces) > 1:
                 chosen &= tree.nearest(shapely.points(arrays["x"], arrays["y"])) == number

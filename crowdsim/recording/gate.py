@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,9 +51,11 @@ _DEFLATE_RATIO = 1032
 MOST_CHUNK_BYTES = 2**28  # Ours have 1 MB. Larger lets one chunk of a hostile file fill the memory.
 MOST_ROW_BYTES = 2**16  # of one element: ours have some hundred. Larger lets a type alone be a burden.
 MOST_ATTRIBUTE_BYTES = 2**26  # A floor plan as text has some megabytes at most.
-# of the machine's memory, for one thing that is read at once. Larger leaves too little for what is made of
-# it.
+# of the memory that this process may have, for one thing that is read at once. Larger leaves too little for
+# what is made of it.
 MOST_MEMORY_SHARE = 0.6
+# What takes less is not looked at: it fits wherever Python and its libraries do.
+LOOKED_AT_BYTES = 2**24
 # Holds some chunks of a trajectory, so that reading frame by frame unpacks each only once.
 CHUNK_CACHE_BYTES = 2**23
 
@@ -163,7 +166,7 @@ def attribute(owner: h5py.Group | h5py.Dataset, name: str) -> Any:
 
 
 def require_memory(wanted: int, what: str) -> None:
-    """Raise `Damage` if something would take more than most of the machine's memory:
+    """Raise `Damage` if something would take more than most of the memory that there is:
     a file with holes is as large as it says, and takes no room on the disk.
 
     Parameters
@@ -173,9 +176,46 @@ def require_memory(wanted: int, what: str) -> None:
     what : str
         For the message.
     """
-    present = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if wanted > MOST_MEMORY_SHARE * present:
-        raise Damage(f"{what} needs {wanted / 1e9:,.1f} GB of the {present / 1e9:,.1f} GB of memory")
+    if wanted <= LOOKED_AT_BYTES:
+        return
+    present = memory_bytes()
+    most = MOST_MEMORY_SHARE * present
+    if wanted > most:
+        raise Damage(
+            f"{what} needs {_gigabytes(wanted)}, more than the limit of {_gigabytes(most)}, which is "
+            f"{MOST_MEMORY_SHARE:.0%} of the {_gigabytes(present)} of memory"
+        )
+
+
+def memory_bytes() -> int:
+    """Return how much memory this process may have: that of the machine, or less where a limit is set on its
+    group of processes (cgroup) or, beside what it has already, on its address space (ulimit -v).
+    """
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), *_group_limits()]
+    addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if addresses != resource.RLIM_INFINITY:
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        limits.append(max(0, addresses - taken))
+    return min(limits)
+
+
+def _group_limits(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> list[int]:
+    """Return the limits on the memory of this process's group and of those that contain it, bytes."""
+    found = []
+    with contextlib.suppress(OSError, ValueError):  # another system
+        for line in own.read_text().splitlines():
+            _, kinds, name = line.split(":", 2)
+            if kinds and "memory" not in kinds.split(","):
+                continue
+            above, file = (root / "memory", "memory.limit_in_bytes") if kinds else (root, "memory.max")
+            for group in (path := Path(name.lstrip("/")), *path.parents):
+                with contextlib.suppress(OSError, ValueError):  # it says "max" where there is none
+                    found.append(int((above / group / file).read_text()))
+    return found
+
+
+def _gigabytes(count: float) -> str:
+    return f"{count / 1e9:,.2f} GB"
 
 
 def _look_at_type(name: str, found: h5py.Dataset) -> None:

@@ -218,19 +218,24 @@ class Recording(AbstractContextManager["Recording"]):
         """
         wanted = self._columns(columns)
         spans = self._spans(frames)
-        rows = sum(stop - start for start, stop in spans)
-        widths = sum(column.width for column in self.layout.columns if column.name in wanted)
-        self._require_memory(rows * (40 + 8 * widths), f"a table of {rows:,} rows")
-        parts = [self.rows(start, stop, wanted) for start, stop in spans] or [self.rows(0, 0, wanted)]
-        arrays = (
-            parts[0]
-            if len(parts) == 1
-            else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        count = sum(stop - start for start, stop in spans)
+        kinds = {name: values.dtype for name, values in self.rows(0, 0, wanted).items()}
+        self._require_memory(
+            count * sum(kind.itemsize for kind in kinds.values()), f"a table of {count:,} rows"
         )
+        # filled block by block: nothing but the table itself takes memory
+        arrays = {name: np.empty(count, dtype=kind) for name, kind in kinds.items()}
+        at = 0
+        for begin, end in spans:
+            for start in range(begin, end, BLOCK_ROWS):
+                part = self.rows(start, min(start + BLOCK_ROWS, end), wanted)
+                for name, values in part.items():
+                    arrays[name][at : at + len(values)] = values
+                at += len(part["id"])
         units = dict(TRAJECTORY_UNITS) | {
             field: column.unit for column in self.layout.columns for field in column.field_names()
         }
-        return self._frame(arrays, {name: units[name] for name in arrays})
+        return self._frame(arrays, {name: units[name] for name in arrays}, copy=False)
 
     def frames(self) -> pd.DataFrame:
         """Return one row for each frame: its number, tick, time in seconds, and number of agents."""
@@ -386,14 +391,14 @@ class Recording(AbstractContextManager["Recording"]):
             yield first, until
             first = until
 
-    def first_from(self, name: str, tick: int) -> int:
-        """Return the first row of ``ticks``, ``events`` or ``explanations`` that is of `tick` or a later one,
-        looking at few rows; the number of rows if there is none.
+    def first_from(self, name: str, tick: int, field: str = "tick") -> int:
+        """Return the first row of ``ticks``, ``events``, ``explanations`` or another dataset in the order of
+        a field that is of `tick` or a later one, looking at few rows; the number of rows if there is none.
         """
         return bisect_left(
             range(self._committed_rows(name)),
             tick,
-            key=lambda row: int(self.table(name, row, row + 1)["tick"][0]),
+            key=lambda row: int(self.table(name, row, row + 1)[field][0]),
         )
 
     def close(self) -> None:
@@ -622,13 +627,16 @@ class Recording(AbstractContextManager["Recording"]):
             gate.require_memory(wanted, what)
         except Damage as large:
             raise RecordingError(
-                f"{self.path}: {large}. Choose frames=slice(...) or fewer columns."
+                f"{self.path}: {large}. Choose frames=slice(...) or fewer columns, go through blocks(), or "
+                "make a recording of a part of it: crowdsim cut."
             ) from None
 
-    def _frame(self, arrays: Mapping[str, NDArray[Any]], units: Mapping[str, str]) -> pd.DataFrame:
+    def _frame(
+        self, arrays: Mapping[str, NDArray[Any]], units: Mapping[str, str], *, copy: bool = True
+    ) -> pd.DataFrame:
         import pandas as pd
 
-        data = pd.DataFrame(dict(arrays))
+        data = pd.DataFrame(dict(arrays), copy=copy)
         data.attrs["units"] = dict(units)
         data.attrs["fps"] = self.fps
         return data

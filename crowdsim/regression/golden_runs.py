@@ -265,10 +265,14 @@ def check_golden(
 
 
 def difference(
-    recorded: Recording, fresh: Recording, later: Mapping[int, str], ran: Ran
+    recorded: Recording,
+    fresh: Recording,
+    later: Mapping[int, str],
+    ran: Ran,
+    note: Callable[[str], None] = lambda _: None,
 ) -> Difference | None:
     """Return where a run parts from its recording, in what was recorded or in the digests of later ticks."""
-    found = first_difference(recorded, fresh)
+    found = first_difference(recorded, fresh, note=note)
     before = ran.ticks
     for tick, digest in later.items() if found is None else ():
         if ran.later.get(tick) != digest:

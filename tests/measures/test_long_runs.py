@@ -13,9 +13,11 @@ import pandas as pd
 import pytest
 import shapely
 
+from crowdsim import measures
 from crowdsim.errors import RecordingError
 from crowdsim.measures import report, sources
-from crowdsim.measures.areas import Area
+from crowdsim.measures.areas import Area, box_area
+from crowdsim.measures.deadlock import stuck_by_place
 from crowdsim.measures.lines import Line
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario
@@ -73,6 +75,51 @@ def test_parts_of_any_size_have_the_results_of_the_whole(recorded, most_rows, mo
     summaries = [report.summary(recorded, tables).to_dict() for tables in (whole, parts)]
     assert repr(summaries[0]) == repr(summaries[1])
     assert [path.name for path in recorded.parent.iterdir()] == [recorded.name]
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("most_rows", [1, 100])
+def test_measures_of_places_in_parts_of_any_size_are_those_of_the_whole(recorded, most_rows, monkeypatch):
+    def measured():
+        found = {
+            "trajectories": measures.trajectories(recorded),
+            "speeds": measures.speeds(recorded, over_s=0.7),
+            "lanes": measures.lane_order_of(recorded, along=(1.0, 2.0)),
+        }
+        if len(layers) == 1:
+            found["stuck"] = stuck_by_place(recorded)
+        return found
+
+    with open_run(recorded) as run:
+        layers = run.header.ground
+    monkeypatch.setattr(sources, "MOST_ROWS", 10**9)
+    whole = measured()
+    monkeypatch.setattr(sources, "MOST_ROWS", most_rows)
+    for name, table in measured().items():
+        pd.testing.assert_frame_equal(table, whole[name], check_exact=True, obj=name)
+        assert table.attrs == whole[name].attrs and len(table)
+    parts = [measures.speeds(part, over_s=0.7) for part in measures.by_people(recorded)]
+    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), whole["speeds"], check_exact=True)
+    assert len(parts) > 1
+
+
+@pytest.mark.parametrize("rows", [30, 700])
+def test_pedpy_in_parts_measures_what_it_measures_of_the_whole(tmp_path, rows, monkeypatch):
+    pytest.importorskip("pedpy", reason="pedpy is missing")
+    from crowdsim.measures import with_pedpy
+
+    path = tmp_path / "run.h5"
+    with Simulation(load_scenario(SCENARIOS / "bottleneck.yaml", sets=["stop.after=6"]), out=path) as run:
+        run.run()
+    area, line = box_area(6.0, 2.0, 10.0, 6.0), Line(((8.0, 0.5), (8.0, 7.5)))
+    tables = []
+    for most in (10**9, rows):
+        monkeypatch.setattr(with_pedpy, "MOST_ROWS", most)
+        monkeypatch.setattr(sources, "MOST_ROWS", most)
+        tables.append([measures.densities(path, area, over_s=0.7), *measures.passages(path, line, every_s=1)])
+    for whole, parts in zip(*tables, strict=True):
+        pd.testing.assert_frame_equal(parts, whole, check_exact=True)
+        assert parts.attrs == whole.attrs and len(parts)
 
 
 def test_overlaps_that_go_on_over_parts_are_one(tmp_path, monkeypatch):

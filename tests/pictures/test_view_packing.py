@@ -1,11 +1,14 @@
 """Packed arrays come back as they were, and a page is thinned no more than it has to be."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdsim.errors import RecordingError
+from crowdsim.pictures.view import moves
 from crowdsim.pictures.view.moves import LIMIT, STEP_M, Packer, Thinning, in_steps, kept_frames, stretches
 from tests.reference.view_packing import unpack
 
@@ -24,10 +27,15 @@ def packed(rows, order, lengths):
     return packer.pack({"name": "</script>"})
 
 
-@given(pieces=st.lists(NUMBERS.filter(bool), max_size=4), order=st.integers(0, 2))
-def test_numbers_come_back_whatever_they_are(pieces, order):
+@given(
+    pieces=st.lists(NUMBERS.filter(bool), max_size=4), order=st.integers(0, 2), at_a_time=st.integers(1, 9)
+)
+def test_numbers_come_back_whatever_they_are(pieces, order, at_a_time):
     rows = [number for piece in pieces for number in piece]
-    facts, arrays = unpack(packed(rows, order, [len(piece) for piece in pieces]))
+    whole = packed(rows, order, [len(piece) for piece in pieces])
+    with mock.patch.object(moves, "BLOCK_ROWS", at_a_time):
+        assert packed(rows, order, [len(piece) for piece in pieces]) == whole
+    facts, arrays = unpack(whole)
     assert facts == {"name": "</script>"}
     assert arrays["row_x"] == rows
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import h5py
 import numpy as np
 import pytest
@@ -125,8 +127,26 @@ def test_a_file_with_a_hole_of_terabytes_takes_no_memory(tmp_path):
     with gate.opened(path, of_others=True) as file:
         found = gate.dataset(file, "x")
         gate.require_memory(found.nbytes, "x")
-        with pytest.raises(Damage, match=r"x needs 8,000\.0 GB of the"):
+        with pytest.raises(Damage, match=r"x needs 8,000\.00 GB, more than the limit of"):
             gate.require_memory(8 * 10**12, "x")
+
+
+def test_memory_is_that_of_the_machine_or_what_limits_leave(tmp_path, monkeypatch):
+    machine = gate.memory_bytes()
+    assert machine <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    monkeypatch.setattr(gate.resource, "getrlimit", lambda kind: (3 * 10**12, 3 * 10**12))
+    assert gate.memory_bytes() == machine
+    monkeypatch.setattr(gate.resource, "getrlimit", lambda kind: (1000, 1000))
+    assert gate.memory_bytes() == 0  # all of it is taken
+    for group, limit in (("", "max\n"), ("jobs", "5000\n"), ("jobs/7", "7000\n")):
+        (tmp_path / group).mkdir(exist_ok=True)
+        (tmp_path / group / "memory.max").write_text(limit)
+    (tmp_path / "memory" / "old").mkdir(parents=True)
+    (tmp_path / "memory" / "old" / "memory.limit_in_bytes").write_text("9000\n")
+    own = tmp_path / "cgroup"
+    own.write_text("4:memory:/old\n2:cpu,cpuacct:/else\n0::/jobs/7\n")
+    assert gate._group_limits(tmp_path, own) == [9000, 7000, 5000]
+    assert gate._group_limits(tmp_path, tmp_path / "none") == []
 
 
 def test_attributes_are_texts_and_numbers(tmp_path):

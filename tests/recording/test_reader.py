@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import RecordingError
+from crowdsim.recording import gate
 from crowdsim.recording import opening as module
 from crowdsim.recording.journal import Rest
 from crowdsim.recording.opening import open_run
@@ -104,10 +105,11 @@ def test_sizes_account_for_the_file(whole):
 
 
 def test_a_selection_that_cannot_fit_into_memory_is_refused(whole, monkeypatch):
-    monkeypatch.setattr(os, "sysconf", lambda name: 500)
+    monkeypatch.setattr(gate, "memory_bytes", lambda: 250_000)
+    monkeypatch.setattr(gate, "LOOKED_AT_BYTES", 0)
     with open_run(whole) as run:
         run.trajectories(slice(0, 10), ["x"])
-        with pytest.raises(RecordingError, match=r"Choose frames=slice"):
+        with pytest.raises(RecordingError, match=r"limit of .* Choose frames=slice.* crowdsim cut"):
             run.trajectories()
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.measures.deadlock_stuck import waits_by_design
-from crowdsim.recording.reader import Recording
+from crowdsim.recording.reader import BLOCK_ROWS, Recording
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.parties import party_numbers
 from crowdsim.world.columns import AgentState
@@ -68,21 +68,28 @@ class Packer:
         RecordingError
             If a number is larger than any of a run.
         """
-        numbers = np.asarray(values).astype(np.int64)
-        coded = differences(numbers, order, np.zeros(1, dtype=np.int64) if starts is None else starts)
-        if len(coded) and (int(coded.max()) >= LIMIT or int(coded.min()) <= -LIMIT):
-            largest = max(int(coded.max()), -int(coded.min()))
+        begins = np.zeros(1, dtype=np.int64) if starts is None else starts
+        planes = np.zeros((MOST_BYTES, len(values)), dtype=np.uint8)
+        largest = 0
+        # some rows at a time: the numbers in between take ten times what they become
+        for first in range(0, len(values), BLOCK_ROWS):
+            before, stop = max(0, first - order), min(first + BLOCK_ROWS, len(values))
+            within = begins[np.searchsorted(begins, before, side="right") : np.searchsorted(begins, stop)]
+            numbers = np.asarray(values[before:stop]).astype(np.int64)
+            coded = differences(numbers, order, np.append(0, within - before))[first - before :]
+            largest = max(largest, int(coded.max()), -int(coded.min()))
+            folded = np.where(coded < 0, -2 * coded - 1, 2 * coded).astype("<u8")
+            planes[:, first:stop] = folded.view(np.uint8).reshape(-1, 8)[:, :MOST_BYTES].T
+        if largest >= LIMIT:
             raise RecordingError(
                 f"The recording holds numbers up to {largest:,} where no run has them ({name}): it is "
                 "damaged."
             )
-        folded = np.where(coded < 0, -2 * coded - 1, 2 * coded).astype("<u8")
-        planes = folded.view(np.uint8).reshape(-1, 8)
-        count = next((k for k in range(MOST_BYTES, 0, -1) if planes[:, k - 1].any()), 0)
-        self._table[name] = [self._size, len(numbers), count, order]
+        count = next((k for k in range(MOST_BYTES, 0, -1) if planes[k - 1].any()), 0)
+        self._table[name] = [self._size, len(values), count, order]
         for k in range(count):
-            self._parts.append(np.ascontiguousarray(planes[:, k]).tobytes())
-            self._size += len(numbers)
+            self._parts.append(planes[k].tobytes())
+            self._size += len(values)
 
     def pack(self, facts: Any) -> bytes:
         """Return everything as one deflated piece, with `facts` (what JSON can write) before it."""
@@ -243,8 +250,8 @@ def add_moves(
         keep = (place_of[frame] >= 0) & (entities[agent] == block["id"])
         parts.append(
             {
-                "agent": agent[keep],
-                "frame": place_of[frame[keep]],
+                "agent": agent[keep].astype(np.int32),
+                "frame": place_of[frame[keep]].astype(np.int32),
                 **_small({name: block[name][keep] for name in block}, origin),
             }
         )
@@ -274,7 +281,12 @@ def add_moves(
         packer.add("agent_party", np.where(party >= 0, label, -1), 1)
     packer.add("agent_radius", in_steps(roster["radius"].to_numpy(), 0.0, 0.001))
     packer.add("agent_speed", in_steps(roster["desired_speed"].to_numpy(), 0.0, 0.001))
-    return {"columns": wanted, "frames": len(frames), "agents": len(np.unique(agent)), "rows": len(agent)}
+    return {
+        "columns": wanted,
+        "frames": len(frames),
+        "agents": len(np.unique(agent[starts])),
+        "rows": len(agent),
+    }
 
 
 def _note_waiting(block: dict[str, NDArray[Any]], door_opens_later: NDArray[np.bool_]) -> None:

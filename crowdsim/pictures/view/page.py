@@ -19,7 +19,7 @@ from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
 
 SCRIPTS = ("unpack.js", "crowd.js", "stage.js", "strips.js", "panel.js", "page.js")
-# That are packed at once: a gigabyte while that is done. More are thinned before their size is looked at.
+# That are packed at once: 1.2 GB while that is done. More are thinned before their size is looked at.
 MOST_ROWS = 16_000_000
 # More rows are packed after a look at so many of them: packing 6 million takes a minute.
 MOST_TRIED, LOOKED_AT = 2_000_000, 100_000
