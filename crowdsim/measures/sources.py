@@ -306,6 +306,10 @@ def by_people(source: Source) -> Iterator[Tracks]:
     ----------
     source : path, Recording, Tracks, or LongRun
 
+    Returns
+    -------
+    iterator of Tracks
+
     Raises
     ------
     RecordingError

@@ -14,7 +14,7 @@ import numpy as np
 from crowdsim.recording.commit import Commit
 from crowdsim.recording.header import Header
 from crowdsim.recording.opening import open_run
-from crowdsim.recording.schema import RunState
+from crowdsim.recording.schema import EVENT_DTYPE, EventKind, RunState
 from crowdsim.recording.storage import Storage
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.simulation import Simulation
@@ -49,9 +49,9 @@ def scenario_of_walkers(agents: int) -> str:
     )
 
 
-def record_walkers(path: Path, agents: int, frames: int) -> Path:
-    """Record so many frames in which all agents walk on from where a simulation has placed them, a tenth of
-    them through each other.
+def record_walkers(path: Path, agents: int, frames: int, *, apart: int = 1, stuck: bool = False) -> Path:
+    """Record so many frames, so many ticks apart, in which all agents walk on from where a simulation has
+    placed them, a tenth of them through each other; or in which all are stuck there from the begin.
     """
     first = path.with_name(f"first-{path.name}")
     with Simulation(parse_scenario(scenario_of_walkers(agents)), out=first):
@@ -64,18 +64,25 @@ def record_walkers(path: Path, agents: int, frames: int) -> Path:
         header: Header = replace(begun.header)
         storage = Storage(path, header, replace(begun.layout, digests=(), systems=()))
     heading = np.where(rows["id"] % 10 == 0, 0.5 * math.pi, 0.0)
+    if stuck:  # close to each other, and all want to the right
+        rows |= {axis: MARGIN_M + 0.3 * (rows[axis] - MARGIN_M) for axis in "xy"}
+        others["agents/preferred_velocity"][:, 0] = 1.0
+        first_rows = {"entity": rows["id"], "kind": int(EventKind.STUCK), "x": rows["x"], "y": rows["y"]}
+        events = np.zeros(len(rows["id"]), dtype=EVENT_DTYPE)
+        for name, values in first_rows.items():
+            events[name] = values
     for frame in range(frames):
-        way = 0.13 * frame
+        way = 0.0 if stuck else 0.13 * frame * apart
         x, y = rows["x"] + way * np.cos(heading), rows["y"] + way * np.sin(heading)
         storage.append("frames/start", 1, frame * len(x))
-        storage.append("frames/tick", 1, frame)
+        storage.append("frames/tick", 1, frame * apart)
         storage.append("trajectory", len(x), frame, rows["id"], x, y, rows["z"])
         for name, values in others.items():
             storage.append(name, len(x), values)
-    ticks = np.zeros(frames, dtype=storage.datasets["ticks"].dataset.dtype)
-    ticks["tick"] = np.arange(frames)
+    ticks = np.zeros(frames * apart, dtype=storage.datasets["ticks"].dataset.dtype)
+    ticks["tick"] = np.arange(frames * apart)
     for name, table in (("ticks", ticks), ("roster", roster), ("events", events)):
         storage.append(name, len(table), table)
-    storage.finish(Commit(number=1, state=int(RunState.FINISHED), last_tick=frames - 1))
+    storage.finish(Commit(number=1, state=int(RunState.FINISHED), last_tick=frames * apart - 1))
     first.unlink()
     return path

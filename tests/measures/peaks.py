@@ -66,18 +66,23 @@ def _status_kb(key: str) -> int:
 
 
 def _read_whole() -> None:
-    """Have `Recording.rows` keep all places: what a reader that is not careful does."""
+    """Have a recording keep all rows of what it is asked for some: what a reader that is not careful does."""
     from crowdsim.recording.reader import Recording
 
-    part, kept = Recording.rows, {}
+    rows_of, table_of, kept = Recording.rows, Recording.table, {}
 
     def rows(self, start, stop, columns=None):
         key = (id(self), None if columns is None else tuple(columns))
         if key not in kept:
-            kept[key] = part(self, 0, self.commit.rows, columns)
+            kept[key] = rows_of(self, 0, self.commit.rows, columns)
         return {name: values[start:stop] for name, values in kept[key].items()}
 
-    Recording.rows = rows
+    def table(self, name, start=0, stop=None):
+        if (id(self), name) not in kept:
+            kept[id(self), name] = table_of(self, name)
+        return kept[id(self), name][start:stop]
+
+    Recording.rows, Recording.table = rows, table
 
 
 def _command() -> None:

@@ -15,7 +15,7 @@ import shapely
 
 from crowdsim import measures
 from crowdsim.errors import RecordingError
-from crowdsim.measures import report, sources
+from crowdsim.measures import deadlock, report, sources
 from crowdsim.measures.areas import Area, box_area
 from crowdsim.measures.deadlock import stuck_by_place
 from crowdsim.measures.lines import Line
@@ -122,6 +122,15 @@ def test_pedpy_in_parts_measures_what_it_measures_of_the_whole(tmp_path, rows, m
         assert parts.attrs == whole.attrs and len(parts)
 
 
+def test_groups_of_stuck_agents_are_the_same_however_often_links_are_put_together(tmp_path, monkeypatch):
+    path = record_walkers(tmp_path / "run.h5", 60, 12, apart=50, stuck=True)
+    once = deadlock.stuck_people(path)
+    monkeypatch.setattr(deadlock, "LEAST_LINKS", -(10**9))  # after each moment
+    pd.testing.assert_frame_equal(deadlock.stuck_people(path), once, check_exact=True)
+    assert len(once) == 60 and (once["looks"] >= 11).all()
+    assert 1 < once["group"].nunique() < 60
+
+
 def test_overlaps_that_go_on_over_parts_are_one(tmp_path, monkeypatch):
     path = record_walkers(tmp_path / "run.h5", 200, 40)
     monkeypatch.setattr(sources, "MOST_ROWS", 10**9)
@@ -157,7 +166,7 @@ def test_a_disk_without_room_to_sort_is_told(tmp_path, monkeypatch):
 PEAK = """
 import json, resource, sys
 from pathlib import Path
-from crowdsim.measures import report, sources
+from crowdsim.measures import deadlock, report, sources
 from crowdsim.measures.areas import box_area
 from crowdsim.measures.lines import Line
 from crowdsim.recording import compare, cut, export

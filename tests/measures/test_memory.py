@@ -122,6 +122,16 @@ def test_a_longer_run_takes_no_more_memory(name, runs):
     assert long < short + MOST_GROWTH_MB
 
 
+@pytest.mark.full
+def test_agents_that_are_stuck_for_longer_take_no_more_memory(tmp_path):
+    lengths = (40, 200)  # frames, 5 s apart
+    runs = [
+        record_walkers(tmp_path / f"{frames}.h5", 600, frames, apart=50, stuck=True) for frames in lengths
+    ]
+    short, long = peaks(RUNS["deadlocks"], runs, lengths)
+    assert long < short + MOST_GROWTH_MB
+
+
 def test_reading_all_places_at_once_is_seen(walkers):
     short, long = peaks(WALKERS["places"], walkers, LENGTHS, SMALL, whole=True)
     assert long > short + 2.0 * MOST_GROWTH_MB
