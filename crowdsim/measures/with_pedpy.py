@@ -211,7 +211,7 @@ def passages(
         half_window(fps, over_s)  # what is no time is told first
         none = np.zeros(0, dtype=np.int64)
         found = [pd.DataFrame({"id": none, "frame": none, "speed": np.zeros(0)})]
-        first, last = 0, -1  # frames in which anybody was seen
+        first, last = 0, -1  # frames in which people were seen
         for tracks in _some_people(run):
             ends = int(tracks.frame.min()), int(tracks.frame.max())
             first, last = (min(first, ends[0]), max(last, ends[1])) if last >= first else ends
