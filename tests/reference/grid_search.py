@@ -54,13 +54,19 @@ def square(a, b):
     return (a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2
 
 
+def octile(a, b):
+    """Least cost between two cells if all others are free (cells)."""
+    across, along = sorted((abs(a[0] - b[0]), abs(a[1] - b[1])))
+    return along - across + SQRT2 * across
+
+
 def astar(walkable, start, goal):
-    """Textbook A* with the straight line as bound, the larger cost first where bounds are equal.
+    """Textbook A* with the path over free cells as bound, the larger cost first where bounds are equal.
 
     Returns (cost or None, expanded cells in order).
     """
     cost, expanded, done = {start: 0.0}, [], set()
-    queue = [(math.sqrt(square(start, goal)), 0.0, start[1], start[0])]
+    queue = [(octile(start, goal), 0.0, start[1], start[0])]
     while queue:
         _, _, y, x = heapq.heappop(queue)
         cell = (x, y)
@@ -74,5 +80,7 @@ def astar(walkable, start, goal):
             total = cost[cell] + step
             if other not in done and total < cost.get(other, math.inf):
                 cost[other] = total
-                heapq.heappush(queue, (total + math.sqrt(square(other, goal)), -total, other[1], other[0]))
+                # sums of steps in another order differ by rounding alone
+                bound = round(total + octile(other, goal), 9)
+                heapq.heappush(queue, (bound, -total, other[1], other[0]))
     return None, expanded

@@ -507,6 +507,7 @@ def test_where_a_default_of_ours_is_another_the_kind_s2_grid_has_that_of_the_doc
     assert ours.keys() == theirs.keys()
     assert {name: (ours[name], theirs[name]) for name in ours if ours[name] != theirs[name]} == {
         "agent_radius": (0.0, 0.45),
+        "heuristic": ("octile", "euclidean"),
         "share_searches": (True, False),
         "sight": ("exact", "sampled"),
         "keep_off_edges": (True, False),

@@ -339,7 +339,7 @@ def _beside(ground, need, to, here, patches):
 
 @inlined_kernel
 def pull_path(slots, grid, count, x, y, end_x, end_y, out, fill):
-    """Write the waypoints of a path over cells, ``slots.heap_node[0, :count]``,
+    """Write the waypoints of a path over cells, ``slots.heap_entry[0, :count]``,
     from a place to an end to ``out[fill:]``; return how far that is filled.
     """
     slots.measure[0, START_X], slots.measure[0, START_Y] = x, y
@@ -396,12 +396,12 @@ def _lay_waypoints(grid, agents, row, guess, here, total, slots, patches, out, f
     guess.to[k] = STAY if to == UNDECIDED else to
     if to == UNDECIDED:
         return np.int64(0), total
-    count = list_steps(patches, leave, slots.heap_node[0], 0)
+    count = list_steps(patches, leave, slots.heap_entry[0], 0)
     end_x, end_y = centre_of(ground, leave)
     if to == TO_GOAL:
         end_x, end_y = grid.pole[piece, 0], grid.pole[piece, 1]
     elif to != leave:
-        slots.heap_node[0, count] = to
+        slots.heap_entry[0, count] = to
         count += 1
         end_x, end_y = centre_of(ground, to)
     return np.int64(pull_path(slots, grid, count, x, y, end_x, end_y, out, fill) - fill), total

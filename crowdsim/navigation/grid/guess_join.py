@@ -137,7 +137,7 @@ def join_over_cells(grid, need, position, begin, guess, k, path, stationary, slo
     if node < 0 or guess.at[k] < 0:
         return -1
     count = _list_trail(grid, need, node, guess, k, patches, trail)
-    if count < 0 or count > slots.heap_node.shape[1]:
+    if count < 0 or count > slots.heap_entry.shape[1]:
         return -1
     stamp_stationary(slots, 0, ground, stationary)
     is_moved = home_at(ground, x, y) != node
@@ -145,7 +145,7 @@ def join_over_cells(grid, need, position, begin, guess, k, path, stationary, slo
     fill = 0
     if view > 0 or is_moved:
         for i in range(view + 1):
-            slots.heap_node[0, i] = trail[i]
+            slots.heap_entry[0, i] = trail[i]
         end_x, end_y = centre_of(ground, trail[view])
         fill = pull_path(slots, grid, view + 1, x, y, end_x, end_y, out, 0)
     if place < 0:

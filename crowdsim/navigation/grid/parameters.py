@@ -78,12 +78,12 @@ class PathParameters(HeuristicParameters, ShareParameters):
     """How paths are looked for."""
 
     heuristic: str = param(
-        "euclidean",
+        "octile",
         "",
         choices=("euclidean", "octile", "zero"),
-        source="[Pathfinding undated], section 3",
-        why="what is left of a path is taken for the straight line; octile, for the path over cells without "
-        "obstacles, which is longer and so expands less; "
+        source="[Harabor 2011]",
+        why="what is left of a path is taken for the path over cells without obstacles; euclidean, for the "
+        "straight line, which is shorter and so expands more; "
         "zero is Dijkstra's search, which looks everywhere; paths are as short with each",
     )
 
@@ -195,6 +195,14 @@ class DocumentPathParameters(PathParameters):
             "how a line of sight is checked: sampled looks under points of it only, so that it may graze a "
             "corner, exact takes every cell it crosses"
         ),
+    )
+    heuristic: str = param(
+        "euclidean",
+        "",
+        choices=("euclidean", "octile", "zero"),
+        source="[Pathfinding undated], section 3",
+        why="what is left of a path is taken for the straight line; octile, for the path over cells without "
+        "obstacles, which is longer and so expands less; zero looks everywhere; paths are as short with each",
     )
     share_searches: bool = param(
         False,

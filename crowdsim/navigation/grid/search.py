@@ -1,8 +1,9 @@
 """A* over the cells of a grid, resumable and paid in expansions.
 
-Eight neighbours, steps of 1 and sqrt 2 cells, no cutting of corners, and the straight line to the goal as the
-bound ([Pathfinding undated], section 3). Of nodes with equal bounds the one nearer to the goal goes first,
-and of those the one with the lower number: the order is total, so a search is the same in any slices.
+Eight neighbours, steps of 1 and sqrt 2 cells, no cutting of corners ([Pathfinding undated], section 3), and
+as the bound what is left over free cells, or the straight line. Of nodes with equal bounds the one with the
+larger cost goes first, and of those the one with the lower number: the order is total, so a search is the
+same in any slices.
 
 A search may have several goals: it ends at the one that is nearest on foot, and is bounded by the nearest as
 the crow flies.
@@ -29,7 +30,6 @@ from crowdsim.navigation.grid.ground import (
     TOUCH_M,
     UNEVEN,
     beside,
-    cell_of,
     floor_of_row,
     plan_cell_of,
     step_cost,
@@ -68,13 +68,16 @@ PENDING, FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, UNREACHABLE =
     GOALS,
     CHOSEN,
     TARGET_FLOOR,
-    TARGET_ROW,
     IS_TREE,
-) = range(20)
-HEADER_SIZE = 20
+) = range(19)
+HEADER_SIZE = 19
 # Real numbers of a slot.
 NEED, START_X, START_Y, END_X, END_Y, WEIGHT, OCTILE_WEIGHT = range(7)
 MEASURE_SIZE = 7
+
+# An entry of a heap: what is left to go in steps of 2 ** -16 cells, as far as there is room, and the node.
+NODE_BITS = 31
+LEFT_STEPS, MOST_LEFT = 2.0**16, 2.0**32 - 1.0
 
 # What a slot knows of a cell: generation * 64 + step * 4 + TAKEN + CLOSED.
 CLOSED, TAKEN, STEP_SHIFT, GENERATION_SHIFT = 1, 2, 2, 6
@@ -89,10 +92,10 @@ class GridSlots(NamedTuple):
 
     Attributes
     ----------
-    header : (s, 20) int64
+    header : (s, 19) int64
         STATUS .. IS_TREE above. TARGET_X, TARGET_Y are the cell in plan that bounds are measured to, of
-        several goals the first one's, TARGET_FLOOR its floor, TARGET_ROW its row on the sheet; BEST is the
-        expanded node nearest to a goal, BEST_SQUARE the square of its distance, see `distance_square`.
+        several goals the first one's, TARGET_FLOOR its floor; BEST is the expanded node nearest to a goal,
+        BEST_SQUARE the square of its distance, see `distance_square`.
         CHOICES says how many points were asked for, GOALS how many the search heeds (one, or all), CHOSEN
         which of them the path leads to, or as near to as can be. STAMPED counts the cells on which agents
         stand. STEP is the step of the cascade. TREE is the row of `to_go` that may draw the search, DRAWN_BY
@@ -105,9 +108,11 @@ class GridSlots(NamedTuple):
         Of the fastest ground: a step costs by the mean slowness of the two cells.
     mark : (s, n) int32
     heap_bound : (s, n + 8) float64, cells
-        4-ary heap of open nodes: cost plus straight line. A node that got cheaper is in it twice; the dearer
-        entry finds it closed.
-    heap_node : (s, n + 8) int32
+        4-ary heap of open nodes: cost plus what is left to go. A node that got cheaper is in it twice; the
+        dearer entry finds it closed.
+    heap_entry : (s, n + 8) int64
+        What is left to go and the node, see `_entry`; nodes alone once a path was listed
+        (`crowdsim.navigation.grid.sight.list_cells`).
     to_go : (t, n) float64, cells
         How far it is from each node to the root of a tree; infinite where no path leads there.
     root : (t,) int64
@@ -126,7 +131,7 @@ class GridSlots(NamedTuple):
     cost: NDArray[np.float64]
     mark: NDArray[np.int32]
     heap_bound: NDArray[np.float64]
-    heap_node: NDArray[np.int32]
+    heap_entry: NDArray[np.int32]
     to_go: NDArray[np.float64]
     root: NDArray[np.int64]
     goal: NDArray[np.int64]
@@ -135,15 +140,15 @@ class GridSlots(NamedTuple):
     root_count: NDArray[np.int64]
 
 
-BYTES_A_NODE = 24
+BYTES_A_NODE = 28
 
 
 def make_slots(slots: int, nodes: int, trees: int = 1, choices: int = 1) -> GridSlots:
     """Return idle slots for a grid with `nodes` nodes:
     BYTES_A_NODE for each of them and slot, taken from the system as they are touched.
 
-    Their searches are drawn by the straight line, and have up to `choices` goals. Of trees there is room for
-    one at least.
+    Their searches are drawn by what is left over free cells, and have up to `choices` goals. Of trees there
+    is room for one at least.
     """
     made = GridSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
@@ -151,7 +156,7 @@ def make_slots(slots: int, nodes: int, trees: int = 1, choices: int = 1) -> Grid
         np.zeros((slots, nodes)),
         np.zeros((slots, nodes), dtype=np.int32),
         np.zeros((slots, nodes + 8)),
-        np.zeros((slots, nodes + 8), dtype=np.int32),
+        np.zeros((slots, nodes + 8), dtype=np.int64),
         np.zeros((trees, nodes)),
         np.full(trees, -1, dtype=np.int64),
         np.full((slots, choices), -1, dtype=np.int64),
@@ -159,7 +164,7 @@ def make_slots(slots: int, nodes: int, trees: int = 1, choices: int = 1) -> Grid
         np.full((trees, choices), -1, dtype=np.int64),
         np.zeros(trees, dtype=np.int64),
     )
-    made.measure[:, WEIGHT] = 1.0
+    made.measure[:, OCTILE_WEIGHT] = 1.0
     return made
 
 
@@ -167,7 +172,8 @@ def make_slots(slots: int, nodes: int, trees: int = 1, choices: int = 1) -> Grid
 def _left_to_go(dx, dy, weight, octile_weight):
     """Return the weighed heuristic for a cell that is (dx, dy) cells from the target."""
     ax, ay = abs(dx), abs(dy)
-    return weight * np.sqrt(dx * dx + dy * dy) + octile_weight * (max(ax, ay) + (SQRT2 - 1.0) * min(ax, ay))
+    left = octile_weight * (max(ax, ay) + (SQRT2 - 1.0) * min(ax, ay))
+    return left + weight * np.sqrt(dx * dx + dy * dy) if weight > 0.0 else left
 
 
 @lean_kernel
@@ -217,38 +223,39 @@ def _which_goal(slots, slot, node):
 
 
 @inlined_kernel
-def _goes_first(ground, target_x, target_y, a, b):
-    """Return whether node a is expanded before b where their bounds are equal:
-    nearer to the goal on the sheet, so with the larger cost, then the lower number.
+def _entry(left, node):
+    """Return what a node is in a heap: of equal bounds the lesser entry is expanded first, so the node that
+    has less left to go, and with it the larger cost, then the lower number.
     """
-    ax, ay = cell_of(ground, a)
-    bx, by = cell_of(ground, b)
-    a_square = (ax - target_x) * (ax - target_x) + (ay - target_y) * (ay - target_y)
-    b_square = (bx - target_x) * (bx - target_x) + (by - target_y) * (by - target_y)
-    return a_square < b_square or (a_square == b_square and a < b)
+    return np.int64(min(left * LEFT_STEPS, MOST_LEFT)) << NODE_BITS | node
 
 
 @inlined_kernel
-def _push(ground, heap_bound, heap_node, size, target_x, target_y, bound, node):
-    """Put a node into a heap of `size` entries."""
+def _node_of(entry):
+    """Return the node of an entry."""
+    return entry & ((1 << NODE_BITS) - 1)
+
+
+@inlined_kernel
+def _push(heap_bound, heap_entry, size, bound, entry):
+    """Put an entry into a heap of `size`."""
     place = size
     while place > 0:
         above = (place - 1) >> 2
         other = heap_bound[above]
-        if other < bound or (
-            other == bound and not _goes_first(ground, target_x, target_y, node, heap_node[above])
-        ):
+        if other < bound or (other == bound and heap_entry[above] <= entry):
             break
         heap_bound[place] = other
-        heap_node[place] = heap_node[above]
+        heap_entry[place] = heap_entry[above]
         place = above
     heap_bound[place] = bound
-    heap_node[place] = node
+    heap_entry[place] = entry
 
 
 @inlined_kernel
-def _sink(ground, heap_bound, heap_node, size, target_x, target_y, place, bound, node):
-    """Let an entry sink from a free place of a heap of `size` entries to where it belongs."""
+def _sink(heap_bound, heap_entry, size, bound, entry):
+    """Let an entry sink from the free top of a heap of `size` to where it belongs."""
+    place = 0
     while True:
         first = 4 * place + 1
         if first >= size:
@@ -256,34 +263,36 @@ def _sink(ground, heap_bound, heap_node, size, target_x, target_y, place, bound,
         least = heap_bound[first]
         for other in range(first + 1, min(4 * place + 5, size)):
             key = heap_bound[other]
-            if key < least or (
-                key == least and _goes_first(ground, target_x, target_y, heap_node[other], heap_node[first])
-            ):
+            if key < least or (key == least and heap_entry[other] < heap_entry[first]):
                 first, least = other, key
-        if bound < least or (
-            bound == least and _goes_first(ground, target_x, target_y, node, heap_node[first])
-        ):
+        if bound < least or (bound == least and entry <= heap_entry[first]):
             break
         heap_bound[place] = least
-        heap_node[place] = heap_node[first]
+        heap_entry[place] = heap_entry[first]
         place = first
     heap_bound[place] = bound
-    heap_node[place] = node
+    heap_entry[place] = entry
 
 
 @inlined_kernel
-def _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_y):
+def _drop_stale(mark, heap_bound, heap_entry, size):
     """Take the entries of expanded nodes out of a full heap; return its new size.
     What is expanded next does not change, as the order is total.
     """
     kept = 0
     for place in range(size):
-        if mark[heap_node[place]] & CLOSED == 0:
-            _push(
-                ground, heap_bound, heap_node, kept, target_x, target_y, heap_bound[place], heap_node[place]
-            )
+        if mark[_node_of(heap_entry[place])] & CLOSED == 0:
+            _push(heap_bound, heap_entry, kept, heap_bound[place], heap_entry[place])
             kept += 1
     return kept
+
+
+@inlined_kernel
+def _comes_first(a_cost, a, b_cost, b):
+    """Return whether of two cells that are as near to the goal the first one is meant: the cheaper one, of
+    equal costs that with the lower number.
+    """
+    return a_cost < b_cost - SAME_COST or (a_cost < b_cost + SAME_COST and a < b)
 
 
 @inlined_kernel
@@ -328,7 +337,7 @@ def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
     header = slots.header
     header[slot, STATUS] = PENDING
     header[slot, START], header[slot, GOAL] = start, goal
-    header[slot, TARGET_FLOOR], header[slot, TARGET_ROW] = floor_of_row(ground, target_y), target_y
+    header[slot, TARGET_FLOOR] = floor_of_row(ground, target_y)
     target_y -= ground.floors.lift[header[slot, TARGET_FLOOR]]
     header[slot, TARGET_X], header[slot, TARGET_Y] = target_x, target_y
     header[slot, BEST], header[slot, BEST_SQUARE] = -1, np.iinfo(np.int64).max
@@ -352,10 +361,8 @@ def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
     dx, dy = float(x - target_x), float(y - target_y)
     slots.cost[slot, start] = 0.0
     slots.mark[slot, start] = header[slot, GENERATION] << GENERATION_SHIFT | NO_STEP << STEP_SHIFT
-    slots.heap_bound[slot, 0] = _left_to_go(
-        dx, dy, slots.measure[slot, WEIGHT], slots.measure[slot, OCTILE_WEIGHT]
-    )
-    slots.heap_node[slot, 0] = start
+    left = _left_to_go(dx, dy, slots.measure[slot, WEIGHT], slots.measure[slot, OCTILE_WEIGHT])
+    slots.heap_bound[slot, 0], slots.heap_entry[slot, 0] = left, _entry(left, start)
     header[slot, HEAP_SIZE] = 1
 
 
@@ -369,8 +376,8 @@ def add_start(slots, slot, ground, node):
         return
     slots.cost[slot, node] = 0.0
     slots.mark[slot, node] = generation << GENERATION_SHIFT | NO_STEP << STEP_SHIFT
-    size, target_x, target_y = header[slot, HEAP_SIZE], header[slot, TARGET_X], header[slot, TARGET_ROW]
-    _push(ground, slots.heap_bound[slot], slots.heap_node[slot], size, target_x, target_y, 0.0, node)
+    size = header[slot, HEAP_SIZE]
+    _push(slots.heap_bound[slot], slots.heap_entry[slot], size, 0.0, _entry(0.0, node))
     header[slot, HEAP_SIZE] = size + 1
 
 
@@ -424,11 +431,11 @@ def _expand_uneven(slots, slot, ground, node, size):
     return the size of the heap.
     """
     header, measure = slots.header, slots.measure
-    cost, mark, heap_bound, heap_node = (
+    cost, mark, heap_bound, heap_entry = (
         slots.cost[slot],
         slots.mark[slot],
         slots.heap_bound[slot],
-        slots.heap_node[slot],
+        slots.heap_entry[slot],
     )
     generation, need, drawn_by = (
         header[slot, GENERATION],
@@ -436,7 +443,7 @@ def _expand_uneven(slots, slot, ground, node, size):
         header[slot, DRAWN_BY],
     )
     weight, octile_weight = measure[slot, WEIGHT], measure[slot, OCTILE_WEIGHT]
-    target_x, target_y, target_row = header[slot, TARGET_X], header[slot, TARGET_Y], header[slot, TARGET_ROW]
+    target_x, target_y = header[slot, TARGET_X], header[slot, TARGET_Y]
     turn = 4 * header[slot, IS_TREE]  # of paths back the steps count in their own direction
     free, x, y = 0, np.int64(0), np.int64(0)
     for d in range(8):
@@ -464,7 +471,7 @@ def _expand_uneven(slots, slot, ground, node, size):
                 float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y), weight, octile_weight
             )
         bound = (total + left + ROUND_OFF) - ROUND_OFF
-        _push(ground, heap_bound, heap_node, size, target_x, target_row, bound, there)
+        _push(heap_bound, heap_entry, size, bound, _entry(left, there))
         size += 1
     return size
 
@@ -492,11 +499,11 @@ def advance_astar(slots, slot, ground, grant):
     cell is kept in BEST). Twin: `tests/reference/grid_search.py`.
     """
     header = slots.header
-    cost, mark, heap_bound, heap_node = (
+    cost, mark, heap_bound, heap_entry = (
         slots.cost[slot],
         slots.mark[slot],
         slots.heap_bound[slot],
-        slots.heap_node[slot],
+        slots.heap_entry[slot],
     )
     stride, need = ground.width + 2, slots.measure[slot, NEED] + TOUCH_M
     weight, octile_weight = slots.measure[slot, WEIGHT], slots.measure[slot, OCTILE_WEIGHT]
@@ -509,32 +516,18 @@ def advance_astar(slots, slot, ground, grant):
     )
     size, used, status = header[slot, HEAP_SIZE], 0, header[slot, STATUS]
     drawn_by, all_weight, goals = header[slot, DRAWN_BY], weight + octile_weight, header[slot, GOALS]
-    to_go, target_floor, target_row = (
-        slots.to_go[max(drawn_by, 0)],
-        header[slot, TARGET_FLOOR],
-        header[slot, TARGET_ROW],
-    )
+    to_go, target_floor = slots.to_go[max(drawn_by, 0)], header[slot, TARGET_FLOOR]
     while status == PENDING:
         if size == 0:
             status = UNREACHABLE
             break
-        node = np.int64(heap_node[0])
+        node = _node_of(heap_entry[0])
         known = mark[node]
         if known & CLOSED == 0 and used >= grant:
             break
         size -= 1
         if size > 0:
-            _sink(
-                ground,
-                heap_bound,
-                heap_node,
-                size,
-                target_x,
-                target_row,
-                0,
-                heap_bound[size],
-                heap_node[size],
-            )
+            _sink(heap_bound, heap_entry, size, heap_bound[size], heap_entry[size])
         if known & CLOSED:
             continue
         used += 1
@@ -544,13 +537,15 @@ def advance_astar(slots, slot, ground, grant):
             square = _least_square(slots, slot, ground, node)
         else:
             square = distance_square(ground, node, target_x, target_y, target_floor)
-        if square < best_square:
+        if square < best_square or (
+            square == best_square and _comes_first(cost[node], node, cost[best], best)
+        ):
             best, best_square = node, square
         if node == goal or (goals > 1 and square == 0):
             status, header[slot, GOAL], header[slot, CHOSEN] = FOUND, node, _which_goal(slots, slot, node)
             break
         if size + 8 > heap_bound.size:
-            size = _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_row)
+            size = _drop_stale(mark, heap_bound, heap_entry, size)
         if ground.bars[node] & UNEVEN:
             size = _expand_uneven(slots, slot, ground, node, size)
             continue
@@ -579,7 +574,7 @@ def advance_astar(slots, slot, ground, grant):
                     float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y), weight, octile_weight
                 )
             bound = (total + left + ROUND_OFF) - ROUND_OFF
-            _push(ground, heap_bound, heap_node, size, target_x, target_row, bound, there)
+            _push(heap_bound, heap_entry, size, bound, _entry(left, there))
             size += 1
     header[slot, HEAP_SIZE], header[slot, STATUS] = size, status
     header[slot, BEST], header[slot, BEST_SQUARE] = best, best_square

@@ -290,9 +290,9 @@ def list_cells(slots, slot, ground, last):
     Returns
     -------
     int
-        Nodes of the path, in ``slots.heap_node[slot]``.
+        Nodes of the path, in ``slots.heap_entry[slot]``.
     """
-    start, mark, nodes = slots.header[slot, START], slots.mark[slot], slots.heap_node[slot]
+    start, mark, nodes = slots.header[slot, START], slots.mark[slot], slots.heap_entry[slot]
     count, node = 1, np.int64(last)
     while node != start:
         node = np.int64(beside(ground, node, (mark[node] >> STEP_SHIFT) + 4 & 7))
@@ -310,7 +310,7 @@ def _sum_costs(slots, slot, ground, count):
     """Write what the cells of a path cost up to each of them (cells) to its slot's heap, of which the nodes
     alone are needed.
     """
-    nodes, costs = slots.heap_node[slot], slots.heap_bound[slot]
+    nodes, costs = slots.heap_entry[slot], slots.heap_bound[slot]
     costs[0] = 0.0
     for i in range(1, count):
         ax, ay = plan_cell_of(ground, nodes[i - 1])
@@ -341,7 +341,7 @@ def pull_taut(slots, slot, ground, count, step, trim):
     slot : int
     ground : Ground
     count : int
-        Nodes of the path in ``slots.heap_node[slot]``, see `list_cells`; overwritten.
+        Nodes of the path in ``slots.heap_entry[slot]``, see `list_cells`; overwritten.
     step : float, cells
         See `is_in_sight`.
     trim : float, cells
@@ -350,7 +350,7 @@ def pull_taut(slots, slot, ground, count, step, trim):
     Returns
     -------
     int
-        Waypoints, in ``slots.heap_node[slot]``; the last stands for the point asked for if that is in its
+        Waypoints, in ``slots.heap_entry[slot]``; the last stands for the point asked for if that is in its
         cell (`waypoint`).
 
     Notes
@@ -360,7 +360,7 @@ def pull_taut(slots, slot, ground, count, step, trim):
     that it was moved to.
     Source: [Pathfinding undated], sections 3 and 4. Twin: `tests/reference/grid_sight.py`.
     """
-    nodes, costs, measure = slots.heap_node[slot], slots.heap_bound[slot], slots.measure
+    nodes, costs, measure = slots.heap_entry[slot], slots.heap_bound[slot], slots.measure
     x, y = measure[slot, START_X], measure[slot, START_Y]
     first_x, first_y = centre_of(ground, nodes[0])
     cx, cy = cell_at(ground, x, y)
@@ -425,7 +425,7 @@ def copy_waypoints(slots, slot, ground, count, out, at):
     x, y = slots.measure[slot, START_X], slots.measure[slot, START_Y]
     length = 0.0
     for i in range(count):
-        px, py = waypoint(slots, slot, ground, slots.heap_node[slot, i], i == count - 1)
+        px, py = waypoint(slots, slot, ground, slots.heap_entry[slot, i], i == count - 1)
         out[at + i, 0], out[at + i, 1] = px, py
         length += np.hypot(px - x, plan_of(ground, py) - plan_of(ground, y))
         x, y = px, py

@@ -154,7 +154,7 @@ def _ends_nearest(world):
 
 
 def test_agents_with_the_same_points_share_one_tree_with_as_many_roots():
-    world = World(1, asks=60)
+    world = World(1, asks=200)
     world.goal[:] = 3
     used = []
     for share in (True, False):

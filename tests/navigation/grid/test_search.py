@@ -11,6 +11,7 @@ from crowdsim.navigation.grid.search import (
     GENERATION,
     HEAP_SIZE,
     LAST_GENERATION,
+    NODE_BITS,
     PENDING,
     STATUS,
     advance_astar,
@@ -199,7 +200,7 @@ def test_a_heap_that_is_full_drops_what_is_stale_and_goes_on_the_same():
         sizes, opens = [], []
 
         def watch(slots, sizes=sizes, opens=opens):
-            nodes = slots.heap_node[0, : slots.header[0, HEAP_SIZE]]
+            nodes = slots.heap_entry[0, : slots.header[0, HEAP_SIZE]] & (1 << NODE_BITS) - 1
             sizes.append(len(nodes))
             opens.append(int(np.count_nonzero(slots.mark[0, nodes] & 1 == 0)))
 
@@ -208,7 +209,7 @@ def test_a_heap_that_is_full_drops_what_is_stale_and_goes_on_the_same():
         tight = OneSearch(grid)
         tight.slots = tight.slots._replace(
             heap_bound=tight.slots.heap_bound[:, :room].copy(),
-            heap_node=tight.slots.heap_node[:, :room].copy(),
+            heap_entry=tight.slots.heap_entry[:, :room].copy(),
         )
         assert tight.find(start, end) == want
         dropped += max(sizes) + 8 > room

@@ -104,7 +104,7 @@ class OneSearch:
     def nodes(self):
         """Nodes of the path that was found."""
         count = list_cells(self.slots, 0, self.grid.ground, last_node(self.slots, 0))
-        return self.slots.heap_node[0, :count].tolist()
+        return self.slots.heap_entry[0, :count].tolist()
 
     def cells(self):
         """Cells of the path that was found."""
