@@ -214,23 +214,24 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
         out = edge
         edge = edge + 1 if edge + 1 < last else first
         twin = np.int64(mesh.edge_twin[out])
-        if (
-            twin < 0
-            or mesh.edge_width[out] < width
-            or (entry >= 0 and mesh.pair_width[pairs + (out - first) * (last - first)] < width)
+        if twin < 0 or (
+            width > 0.0
+            and (
+                mesh.edge_width[out] < width
+                or (entry >= 0 and mesh.pair_width[pairs + (out - first) * (last - first)] < width)
+            )
         ):
             continue
-        behind = mesh.edge_polygon[twin]
-        if slots.is_blind[behind] == 1 and not is_shared and behind != start_polygon:
-            continue
-        a, b = np.int64(mesh.edge_vertex[out]), np.int64(mesh.edge_end[out])
+        a, b = np.int64(mesh.edge_vertex[out]), np.int64(mesh.edge_vertex[edge])
         ax, ay, bx, by = vertex[a, 0], vertex[a, 1], vertex[b, 0], vertex[b, 1]
         if entry >= 0 and root.kind < 0 and root.kind != WAVE_ROOT:
             # Round a goal at a vertex there are polygons all round, each of which ends at it: once round.
             is_at_end = (ax == root.x and ay == root.y) or (bx == root.x and by == root.y)
-            if is_at_end and behind == _home(slots, slot, mesh, parent):
+            if is_at_end and mesh.edge_polygon[twin] == _home(slots, slot, mesh, parent):
                 continue
-        a_side, b_side = signed_radius(is_wall[a], False, radius), signed_radius(is_wall[b], True, radius)
+        a_side = b_side = 0.0
+        if radius > 0.0:
+            a_side, b_side = signed_radius(is_wall[a], False, radius), signed_radius(is_wall[b], True, radius)
         # Of two vertices in line with the root the one further on sets the limit: it is there that a path
         # along a wall bends.
         left, right = interval.left, interval.right
@@ -265,6 +266,9 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
         if not is_seen and (
             left.vertex != b and right.vertex != a if radius > 0.0 else left.vertex != b or right.vertex != a
         ):
+            continue
+        behind = mesh.edge_polygon[twin]
+        if slots.is_blind[behind] == 1 and not is_shared and behind != start_polygon:
             continue
         if entry < 0:
             faces = leads_to(
@@ -446,7 +450,7 @@ def _runs_into_wall(mesh, edge, is_left, ux, uy):
         return False
     vx, vy = mesh.vertex[other, 0] - mesh.vertex[corner, 0], mesh.vertex[other, 1] - mesh.vertex[corner, 1]
     turn = ux * vy - uy * vx
-    return (turn if is_left else -turn) < -STRAIGHT * np.hypot(ux, uy) * np.hypot(vx, vy)
+    return (turn if is_left else -turn) < -STRAIGHT * np.sqrt((ux * ux + uy * uy) * (vx * vx + vy * vy))
 
 
 @inlined_kernel

@@ -43,10 +43,10 @@ def part_of_edge(mesh, edge, radius, interval):
     """
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
     ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-    inset_a, inset_b = (
-        radius if mesh.is_wall_vertex[a] == 1 else 0.0,
-        radius if mesh.is_wall_vertex[b] == 1 else 0.0,
-    )
+    inset_a = inset_b = 0.0
+    if radius > 0.0:
+        inset_a = radius if mesh.is_wall_vertex[a] == 1 else 0.0
+        inset_b = radius if mesh.is_wall_vertex[b] == 1 else 0.0
     qx, qy = limit_on_edge(
         interval.root, interval.left, ax, ay, bx, by, True, interval.left.vertex == a, inset_a
     )
