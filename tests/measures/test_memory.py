@@ -3,7 +3,7 @@ before it takes it.
 
 Each verb and measure runs in a process of its own on two recordings, one four times as long as the other. By
 default these have some thousand agents, and limits on what is had at once are as much smaller; with
-``-m full`` they have 100,000, and the limits are what they are.
+``-m full`` they have 100,000, and a limit on addresses.
 """
 
 from __future__ import annotations
@@ -168,11 +168,12 @@ def test_what_needs_all_places_says_so_before_it_reads_one(measure, what, walker
     assert "crowdsim cut" in str(refused.value)
 
 
-# With 100,000 agents, and limits as they are.
 LARGE = 100_000
 LARGE_LENGTHS = (30, 120)  # frames
-# A page and trails have their limits above these lengths.
+# So that the shorter one has several parts, too: two are in memory while the next one is read. A page and
+# trails have their limits above these lengths.
 LARGE_CONSTANTS = {
+    "crowdsim.measures.sources.MOST_ROWS": 2**20,
     "crowdsim.pictures.looked_through.MOST_TRAILS": 100,
     "crowdsim.pictures.view.page.MOST_ROWS": 2**21,
 }
