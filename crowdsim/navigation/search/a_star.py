@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goals import nearest_in_piece
 from crowdsim.navigation.mesh.mesh import find_exit, is_cut_off
-from crowdsim.navigation.mesh.slopes import PLAN_LENGTH, step_cost
+from crowdsim.navigation.mesh.slopes import PLAN_LENGTH, SURFACE_LENGTH, step_cost
 from crowdsim.navigation.search.goal_entries import (
     cheapest_piece_here,
     choose_piece,
@@ -456,6 +456,20 @@ def look_straight(slots, slot, mesh, goals, flood, stretch):
             header[slot, BEST_NODE], header[slot, STRAIGHT] = -2 - found, portals
 
 
+@inlined_kernel
+def _step(mesh, costs, fastest, polygon, dx, dy):
+    """Return `step_cost` up to rounding, with one root and no hypot: most of a search is this."""
+    square = dx * dx + dy * dy
+    if costs == PLAN_LENGTH:
+        return np.sqrt(square)
+    climb = mesh.polygon_slope[polygon, 0] * dx + mesh.polygon_slope[polygon, 1] * dy
+    along = np.sqrt(square + climb * climb)
+    if costs == SURFACE_LENGTH:
+        return along
+    up, down = mesh.polygon_pace[polygon, 0], mesh.polygon_pace[polygon, 1]
+    return along * (fastest / (up if climb > 0.0 else (down if climb < 0.0 else max(up, down))))
+
+
 @lean_kernel
 def advance_search(slots, slot, mesh, goals, points, scratch, grant):
     """Go on with a pending search for at most `grant` expansions.
@@ -511,11 +525,7 @@ def advance_search(slots, slot, mesh, goals, points, scratch, grant):
             price = price_of(slots, slot, edge, twin) if has_prices else 0.0
             for other in range(points.start[twin], points.start[twin + 1]):
                 x, y = points.point[other, 0], points.point[other, 1]
-                step = (
-                    np.sqrt((mx - x) * (mx - x) + (my - y) * (my - y))
-                    if costs == PLAN_LENGTH
-                    else step_cost(mesh, costs, fastest, polygon, mx - x, my - y)
-                )
+                step = _step(mesh, costs, fastest, polygon, mx - x, my - y)
                 reach(slots, slot, other, x, y, cost + step + price, node)
         if polygon == header[slot, START_POLYGON]:
             consider_start(slots, slot, mesh, points, node)
