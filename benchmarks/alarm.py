@@ -7,14 +7,14 @@ those after it, how long agents wait, how far guesses lead meanwhile, and what a
 The building has rooms on both sides of its corridors, one person to two square metres, and a goal for every
 fiftieth of them by default, drawn from all of its ground. For each kind of planner there are two runs.
 
-In the first a tick does so much work. Told are the work and the processor time of planning in each tick; how
-long people waited, from the events alone, beside the bound: all expansions by those of a tick, and one tick;
-by how many ticks one was answered after others that asked later; and from positions alone, how many of
-those that wait for a path come on, how far they walk, and by how much their path is shorter then than from
-where they asked.
+In the first a tick does so much work: requests, expansions and answers. Told are the work and the processor
+time of planning in each tick, the worst one, and the share of answers; how long people waited, from the
+events alone, beside the bound: all work by that of a tick, and one tick; by how many ticks one was answered
+after others that asked later; and from positions alone, how many of those that wait for a path come on, how
+far they walk, and by how much their path is shorter then than from where they asked.
 
 In the second planning has so many milliseconds of processor time a tick, whatever the other systems take.
-Told is by how much it was overrun in the tick of the alarm, when all requests are made, and in the others.
+Told is what it took in the tick of the alarm, and in the others.
 
 Without a budget, paths are found by searches of their own, and by trees that agents share; beside that, what
 trees and paths take in the kernels alone, which is the least that sharing can cost. With --detour, Detour
@@ -95,7 +95,9 @@ class Alarm:
         self.ground, self.agents = building(agents), agents
         self.start, self.goal = places(self.ground, agents, 1), places(self.ground, goals, 2)
 
-    def simulation(self, navigation: dict[str, Any], budget: dict[str, Any], threads: int = 1) -> Simulation:
+    def simulation(
+        self, navigation: dict[str, Any], budget: dict[str, Any], threads: int = 1, **options: Any
+    ) -> Simulation:
         """Return a simulation of people that stand, and have done so for a while."""
         goals = {
             f"g{i}": {"point": place, "arrive_within": REACH_M} for i, place in enumerate(self.goal.tolist())
@@ -108,7 +110,7 @@ class Alarm:
             "geometry": {"walkable": {"wkt": self.ground.wkt}}, "goals": goals, "groups": [group],
             "navigation": navigation, "budget": budget,
         }  # fmt: skip
-        run = Simulation(parse_scenario(json.dumps(document)), threads=threads)
+        run = Simulation(parse_scenario(json.dumps(document)), threads=threads, **options)
         for _ in range(SETTLE_TICKS):
             run.step()
         return run
@@ -143,6 +145,8 @@ def spread(values: Any) -> dict[str, float]:
 
 def behind(when: Any) -> int:
     """Return by how many ticks one was answered after another that asked later, (n,) in their order."""
+    if not len(when):
+        return 0
     return int((when - np.minimum.accumulate(when[::-1])[::-1]).max())
 
 
@@ -150,17 +154,20 @@ def by_work(alarm: Alarm, kind: str, work: int, most: int) -> dict[str, Any]:
     """Ring where a tick does so much work, until all are answered or for so many ticks."""
     with alarm.simulation({"kind": kind}, {"work": work}) as run:
         plan = run.system(Plan)
-        hand_out = plan.paths[0].ask = Clocked(plan.paths[0].ask)  # type: ignore[method-assign]
+        paths = plan.paths[0]
+        take = paths.take = Clocked(paths.take)  # type: ignore[method-assign]
+        request = paths.searches._ask = Clocked(paths.searches._ask)
         whole = plan.process = Clocked(plan.process)  # type: ignore[method-assign]
+        spent, searched = spent_by(run), list[int]()
         ring = Clocked(alarm.ring)
         ring(run)
         begin, answered = run.world.agents.position.copy(), np.full(alarm.agents, -1)
         is_there = np.zeros(alarm.agents, dtype=np.bool_)
-        length, walked, came_on, used = np.zeros(alarm.agents), np.zeros(alarm.agents), [], []
+        length, walked, came_on = np.zeros(alarm.agents), np.zeros(alarm.agents), []
         for tick in range(most):
             before = run.world.agents.position.copy()
             events = run.step()
-            used.append(int(run.counts["expansions"]))
+            searched.append(int(run.counts["expansions"]))
             moved = np.hypot(*(run.world.agents.position - before).T)
             found = events[events["kind"] == EventKind.PATH_FOUND]
             rows = np.searchsorted(run.world.agents.entity, found["entity"])
@@ -176,28 +183,39 @@ def by_work(alarm: Alarm, kind: str, work: int, most: int) -> dict[str, Any]:
                 break
         mesh, goals, polygon = run.world.mesh, run.world.goals, np.empty(alarm.agents, dtype=np.int64)
     locate_many(0, len(begin), mesh, begin, np.full(len(begin), -1, dtype=np.int32), polygon)
-    done = np.flatnonzero(answered > 0)
-    shorter = _lengths(mesh, goals, kind, begin, polygon, alarm)[done] - length[done]
+    # one that was there first was never answered: it is behind none, and none is behind it
+    waited = (answered >= 0) | ~is_there
     when = np.where(answered < 0, tick + 1, answered)
-    of_goal = [
-        when[goal :: len(alarm.goal)][~is_there[goal :: len(alarm.goal)]] for goal in range(len(alarm.goal))
-    ]
+    of_goal = [slice(goal, None, len(alarm.goal)) for goal in range(len(alarm.goal))]
     done = np.flatnonzero(answered > 0)
     shorter = _lengths(mesh, goals, kind, begin, polygon, alarm)[done] - length[done]
-    when = np.where(answered < 0, np.where(is_there, 0, tick + 1), answered)
-    of_goal = [when[goal :: len(alarm.goal)] for goal in range(len(alarm.goal))]
     return {
-        "kind": kind, "work": work, "polygons": int(mesh.polygon_count), "expansions": sum(used),
-        "most_in_a_tick": max(used), "ticks": tick + 1, "unanswered": int(run.counts["requests_open"]),
-        "ring_ms": ring.ms[0], "hand_out_ms": hand_out.ms[0],
-        "later_hand_out_ms": spread(hand_out.ms[1:] or [0.0]),
-        "planning_ms": spread(whole.ms), "longest_wait": int(answered.max()),
-        "bound": -(-sum(used) // work) + 1,
-        "behind": behind(when[~is_there]), "behind_of_a_goal": max(behind(each) for each in of_goal),
+        "kind": kind, "work": work, "polygons": int(mesh.polygon_count), "expansions": sum(searched),
+        "spent": sum(spent), "most_in_a_tick": max(spent), "ticks": tick + 1,
+        "unanswered": int(run.counts["requests_open"]), "ring_ms": ring.ms[0],
+        "request_ms": sum(request.ms), "planning_ms": spread(whole.ms),
+        "answers_share": sum(take.ms) / sum(whole.ms),
+        "answers_work": 1.0 - (sum(searched) + alarm.agents) / max(1, sum(spent)),
+        "longest_wait": int(answered.max()), "bound": -(-sum(spent) // work) + 1,
+        "behind": behind(when[waited]),
+        "behind_of_a_goal": max(behind(when[each][waited[each]]) for each in of_goal),
         "came_on": float(np.mean(came_on)) if came_on else None,
         "walked_m": float(walked[done].mean()) if len(done) else 0.0,
         "shorter_m": float(shorter.mean()) if len(done) else 0.0,
     }  # fmt: skip
+
+
+def spent_by(run: Simulation) -> list[int]:
+    """Return the work of each tick: requests, expansions and answers. The list grows as the run goes on."""
+    spend, spent = run.budget.spend, list[int]()
+
+    def noted(tick: int) -> Any:
+        found = spend(tick)
+        spent.append(found.used)
+        return found
+
+    run.budget.spend = noted  # type: ignore[method-assign]
+    return spent
 
 
 def _lengths(mesh: Any, goals: Any, kind: str, begin: Any, polygon: Any, alarm: Alarm) -> Any:
@@ -294,16 +312,16 @@ def show(found: dict[str, Any]) -> None:
         f"{found['polygons']:,} polygons"
     )
     for one in found["by_work"]:
-        own, later = one["planning_ms"], one["later_hand_out_ms"]
+        own = one["planning_ms"]
         print(
-            f"{one['kind']}, {one['work']:,} expansions a tick: {one['expansions']:,} in all, "
-            f"{one['most_in_a_tick']:,} in a tick at most; {one['unanswered']:,} without an answer after "
-            f"{one['ticks']} ticks\n"
+            f"{one['kind']}, work of {one['work']:,} a tick: {one['spent']:,} in all, "
+            f"{one['expansions']:,} of it expansions, {one['most_in_a_tick']:,} in a tick at most; "
+            f"{one['unanswered']:,} without an answer after {one['ticks']} ticks\n"
             f"  longest wait {one['longest_wait']} ticks, bound {one['bound']}; of one goal up to "
             f"{one['behind_of_a_goal']}, of all up to {one['behind']} ticks after some that asked later\n"
-            f"  sending all {one['ring_ms']:.1f} ms, requests {one['hand_out_ms']:.1f} ms, later "
-            f"{later['p50']:.2f}; planning {own['p50']:.1f} ms a tick (99th percentile {own['p99']:.1f}, "
-            f"most {own['max']:.1f})"
+            f"  sending all {one['ring_ms']:.1f} ms, all requests {one['request_ms']:.1f} ms; planning "
+            f"{own['p50']:.1f} ms a tick (99th percentile {own['p99']:.1f}, most {own['max']:.1f}); answers "
+            f"are {one['answers_work']:.0%} of the work, and {one['answers_share']:.0%} of the time"
         )
         if one["came_on"] is not None:
             print(
@@ -331,7 +349,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--agents", type=int, default=100_000)
     parser.add_argument("--goals", type=int, default=50)
     parser.add_argument("--kinds", nargs="+", choices=("optimal", "mesh"), default=["optimal", "mesh"])
-    parser.add_argument("--work", type=int, help="expansions a tick; without it one for each agent")
+    parser.add_argument("--work", type=int, help="work a tick; without it four for each agent")
     parser.add_argument("--milliseconds", type=float, default=10.0)
     parser.add_argument("--ticks", type=int, default=60)
     parser.add_argument("--sample", type=int, default=2000)
@@ -343,7 +361,7 @@ def main(arguments: list[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     if asked.quick:
         asked.agents, asked.sample, asked.ticks = 2000, asked.sample // 10, asked.ticks // 10
-    alarm, work = Alarm(asked.agents, asked.goals), asked.work or asked.agents
+    alarm, work = Alarm(asked.agents, asked.goals), asked.work or 4 * asked.agents
     found: dict[str, Any] = {
         "agents": asked.agents,
         "goals": asked.goals,

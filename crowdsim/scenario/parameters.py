@@ -130,9 +130,9 @@ class BudgetParameters:
         "expansions",
         low=0,
         high=10**9,
-        why="polygons that path searches may expand in a tick, some 0.2 us each; smaller lets agents wait "
-        "longer for a path, larger makes single ticks long; "
-        "0 is 2,000, or one for each agent where there are more",
+        why="work of planning in a tick: polygons that searches expand, some 0.2 to 0.5 us each, requests "
+        "and answers; smaller lets agents wait longer for a path, larger makes single ticks long; "
+        "0 is 2,000 expansions, or one for each agent where there are more, and no bound for the rest",
     )
     milliseconds: float = param(
         0.0,
@@ -151,8 +151,8 @@ class BudgetParameters:
         low=1,
         high=10**9,
         source="[Norberg 2004], section 3.3",
-        why="searched between two looks at the clock, some 0.2 to 0.5 ms; larger overruns the milliseconds "
-        "by more, half a slice on average; smaller hands out "
+        why="work between two looks at the clock, some 0.2 to 0.5 ms; larger leaves more of the milliseconds "
+        "unused, half a slice on average; smaller hands out "
         "searches more often, which costs time",
     )
 

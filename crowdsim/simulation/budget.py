@@ -43,13 +43,15 @@ class WorkBudget(Budget):
     work : int, >= 1, expansions
     planning, ground : int
         See `Budget`.
+    counts_answers : bool
+        See `Budget`.
     """
 
-    counts_answers = False
-
-    def __init__(self, tasks: Slicer, work: int, planning: int = 1, ground: int = 0) -> None:
+    def __init__(
+        self, tasks: Slicer, work: int, planning: int = 1, ground: int = 0, *, counts_answers: bool = True
+    ) -> None:
         super().__init__(tasks, planning, ground)
-        self.work = work
+        self.work, self.counts_answers = work, counts_answers
 
     def _meter_of(self, tick: int) -> Meter:
         return WorkMeter(self.work)
@@ -71,7 +73,7 @@ class ClockBudget(Budget):
         See `Budget`.
     """
 
-    counts_answers = True
+    counts_answers, is_timed = True, True
 
     def __init__(
         self,
@@ -128,7 +130,7 @@ class RecordedBudget(Budget):
         See `Budget`.
     """
 
-    counts_answers = True
+    counts_answers, is_timed = True, True
 
     def __init__(self, tasks: Slicer, granted: Mapping[int, int], planning: int = 1, ground: int = 0) -> None:
         super().__init__(tasks, planning, ground)
@@ -209,7 +211,8 @@ def budget_of(
         return RecordedBudget(tasks, granted, planning, ground)
     if milliseconds:
         return ClockBudget(tasks, milliseconds, planning, ground)
-    return WorkBudget(tasks, int(values.get("work", 0)) or _default_work(scenario), planning, ground)
+    work = int(values.get("work", 0))
+    return WorkBudget(tasks, work or _default_work(scenario), planning, ground, counts_answers=work > 0)
 
 
 def _default_work(scenario: Scenario) -> int:

@@ -112,7 +112,7 @@ class Plan(TickSystem):
         return {
             f"{place}/{name}": array
             for place, each in enumerate(self.paths)
-            for name, array in (each.state() | each.watch_state()).items()
+            for name, array in (each.state() | each.watch_state() | each.asking.state()).items()
         }
 
     def restore(self, state: Arrays | Saved) -> None:
@@ -120,4 +120,5 @@ class Plan(TickSystem):
         saved = Saved.of(state)
         for place, each in enumerate(self.paths):
             each.restore_watch(saved.below(f"{place}/"))
+            each.asking.restore(saved.below(f"{place}/"), each.world.agents)
             each.restore(saved.below(f"{place}/"))

@@ -17,6 +17,7 @@ def test_every_planner_has_its_runs_and_its_rates(capsys):
     for one in found["by_work"]:
         assert one["most_in_a_tick"] <= one["work"] and one["longest_wait"] <= one["bound"]
         assert one["ticks"] == 4 or one["unanswered"] == 0
+        assert 0.0 < one["answers_share"] < 1.0 and 0.0 < one["answers_work"] < 1.0
     assert [row["name"] for row in found["rates"]] == [
         f"{kind}, {how}" for kind in ("optimal", "mesh") for how in ("alone", "shared")
     ]
@@ -26,7 +27,9 @@ def test_every_planner_has_its_runs_and_its_rates(capsys):
     assert "Detour's rate" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("when", "expected"), [([0, 1, 1, 3], 0), ([2, 0, 1], 2), ([1, 3, 2, 2], 1)])
+@pytest.mark.parametrize(
+    ("when", "expected"), [([0, 1, 1, 3], 0), ([2, 0, 1], 2), ([1, 3, 2, 2], 1), ([], 0)]
+)
 def test_behind_is_by_how_much_one_was_answered_after_one_that_asked_later(when, expected):
     assert alarm.behind(np.array(when)) == expected
 

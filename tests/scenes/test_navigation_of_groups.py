@@ -13,6 +13,7 @@ from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.budget import WorkBudget
 from crowdsim.systems.base.slices import Slicer
 from crowdsim.systems.base.system import Tick
+from crowdsim.systems.paths.asking import Asking
 from crowdsim.systems.paths.paths import SearchTask, search
 from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import PathStatus
@@ -165,10 +166,11 @@ class Endless:
     waiting = 1
 
     def __init__(self):
-        self.made = 0
+        self.made = self.spent = 0
 
     def advance(self, most, team, *, counts_answers):
         self.made += most
+        self.spent = most
         return SimpleNamespace(entity=()), most
 
     def oldest_tick(self, now):
@@ -180,7 +182,8 @@ def test_planners_have_slices_in_turn(work):
     budget = WorkBudget(Slicer(), work)
     planners = [Endless() for _ in range(3)]
     tasks = [
-        SearchTask(f"searches {place}", planner, None, budget.tasks) for place, planner in enumerate(planners)
+        SearchTask(f"searches {place}", planner, Asking(), None, None, budget.tasks)
+        for place, planner in enumerate(planners)
     ]
     for number in range(1, 31):
         tick = Tick(number, 0.1, None)

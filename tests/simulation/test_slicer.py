@@ -209,26 +209,25 @@ def test_none_starves_while_all_want_more(head_starts, slices):
         assert slicer.run(now, WorkMeter(slices)).oldest_ticks <= bound
 
 
-def test_the_clock_is_looked_at_after_every_slice_and_overrun_by_less_than_one():
+def test_a_slice_is_begun_only_if_it_fits_should_it_take_as_long_as_the_longest_of_the_tick():
     rng, overruns, limit, longest = np.random.default_rng(4), [], 1000, 100
     for _ in range(3000):
         clock, slicer = Clock(), Slicer(1)
-        lengths = iter(rng.integers(1, longest + 1, 2000).tolist())
+        lengths, taken = iter(rng.integers(1, longest + 1, 2000).tolist()), []
 
-        def work(most, clock=clock, lengths=lengths):
-            clock.now += next(lengths)
+        def work(most, clock=clock, lengths=lengths, taken=taken):
+            taken.append(next(lengths))
+            clock.now += taken[-1]
             return Progress(1, Wish.GO_ON)
 
         slicer.add("search", work, due=0)
         spent = slicer.run(0, ClockMeter(limit, 0, clock))
-        assert clock.readings == spent.slices
+        assert clock.readings == spent.slices + 1
+        assert clock.now + max(taken) > limit  # another would not have fitted
+        assert clock.now <= limit or taken[-1] > max(taken[:-1])
         overruns.append(clock.now - limit)
-    assert min(overruns) >= 0 and max(overruns) < longest
-    # [Norberg 2004]: by half the granularity on average. Slices that are cut off are longer than most:
-    # E[l^2] / (2 E[l]), less half a unit of a whole clock.
-    lengths = np.arange(1, longest + 1)
-    expected = (lengths**2).mean() / (2 * lengths.mean()) - 0.5
-    assert abs(np.mean(overruns) - expected) < 4 * np.std(overruns) / np.sqrt(len(overruns))
+    # the last is the longest of some twenty, and comes where less is left than it takes
+    assert max(overruns) < longest and np.mean(np.array(overruns) > 0) < 0.005
 
 
 def test_a_tick_without_time_has_one_slice():

@@ -111,11 +111,6 @@ class WaypointAnswers:
     cost: NDArray[np.float64]
     target: NDArray[np.float64]
 
-    @property
-    def work(self) -> int:
-        """What the answers count as, in expansions."""
-        return PATH_WORK * len(self.entity)
-
 
 class CellSearch(NamedTuple):
     """What searches over cells work on.
@@ -411,13 +406,12 @@ class GridPlanner(SlotPlanner):
         self.trees.slots = self._slots
 
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[WaypointAnswers, int]:
-        """Search for at most `budget` expansions, less what the answers count as, if they count;
-        see `Planner.advance`.
-        """
+        """Do so much work, expansions, and what answers count as, if they count; see `Planner.advance`."""
         self._heed_ground()
         paid = min(self._owed, budget)
         self._owed -= paid
         answers, made = super().advance(budget - paid, team, counts_answers=counts_answers)
+        self.spent += paid
         return answers, made + paid
 
     def owe(self, expansions: int) -> None:

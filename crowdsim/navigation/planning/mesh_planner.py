@@ -2,7 +2,8 @@
 
 Requests for the same goal by agents that can pass the same gaps go to a shared slot, which keeps its tree:
 once that has grown past a start, its answer takes no expansion. Whether a request shares is settled when it
-is made, by the requests for the same before; so it depends on no budget.
+is made, or when it is known that it will be, by the requests for the same before, and those that come with
+it; so it depends on no budget.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ class MeshPlanner(SlotPlanner):
         Whether agents that share a tree search with the width of the first of them.
     """
 
-    prices = searches_as_first = True
+    prices = searches_as_first = settles = True
 
     def __init__(
         self,
@@ -179,6 +180,24 @@ class MeshPlanner(SlotPlanner):
             )
         return found
 
+    def _keys(self, goal: NDArray[np.int32], radius: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the keys of the trees that requests can share."""
+        return (
+            (np.asarray(goal, dtype=np.int64) << GOAL_BITS)
+            | (self._searches.radius_step(radius) << 32)
+            | self._gap_class(goal, radius)
+        )
+
+    def settle(
+        self, entity: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Note that agents, (k,), are going to ask for paths; return which of their requests are going to
+        share trees, 0 or 1: all that come in one tick count, however many are made in it.
+        """
+        if not self.parameters.share_searches or not len(entity):
+            return np.zeros(len(entity), dtype=np.int64)
+        return self._note(self._keys(goal, radius), entity, 2.0 * radius).astype(np.int64)
+
     def submit(
         self,
         tick: int,
@@ -189,6 +208,7 @@ class MeshPlanner(SlotPlanner):
         radius: NDArray[np.float64],
         priced: NDArray[np.int32] | None = None,
         price: float = 0.0,
+        settled: NDArray[np.int64] | None = None,
     ) -> None:
         """Ask for paths; see `Planner.submit`.
 
@@ -200,26 +220,38 @@ class MeshPlanner(SlotPlanner):
             Half-edges of portals that cost `price` besides, on either side; -1 is none, and comes last. Only
             planners that say so (`prices`) heed them.
         price : float, m
+        settled : (k,) int64, optional
+            What `settle` has returned.
         """
         fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, width=2.0 * radius)
-        fresh["key"] = (
-            (np.asarray(goal, dtype=np.int64) << GOAL_BITS)
-            | (self._searches.radius_step(radius) << 32)
-            | self._gap_class(goal, radius)
-        )
+        fresh["key"] = self._keys(goal, radius)
         note_prices(fresh, priced, price)
         is_alone = fresh["priced_0"] >= 0
         may_share = np.flatnonzero(~is_alone) if is_alone.any() else slice(None)
         if self.parameters.share_searches and not is_alone.all():
-            asked = (fresh[name][may_share] for name in ("key", "entity", "width"))
-            fresh["shares"][may_share], fresh["width"][may_share] = self._note(*asked)
+            key, entity, width = (fresh[name][may_share] for name in ("key", "entity", "width"))
+            shares = self._note(key, entity, width) if settled is None else settled[may_share] == 1
+            fresh["shares"][may_share], fresh["width"][may_share] = self._as_first(key, shares, width)
         self.queue.submit(len(fresh))
+
+    def _as_first(
+        self, key: NDArray[np.int64], shares: NDArray[np.bool_], width: NDArray[np.float64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Return which requests share trees, as far as others were noted for the same, and the width (m) that
+        each is searched with.
+        """
+        place = np.searchsorted(self._known["key"], key)
+        shares = shares & (np.append(self._known["key"], NO_KEY)[place] == key)
+        if self.searches_as_first:
+            width = width.copy()
+            width[shares] = self._known["width"][place[shares]]
+        return shares, width
 
     def _note(
         self, key: NDArray[np.int64], entity: NDArray[np.int64], width: NDArray[np.float64]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    ) -> NDArray[np.bool_]:
         """Note which goals and widths are requested; return which requests share them with so many others
-        that a shared search pays, and the width (m) that each is searched with.
+        that a shared search pays.
         """
         first, group, number = group_equal(key)
         ascending = np.argsort(key[first], kind="stable")
@@ -240,10 +272,8 @@ class MeshPlanner(SlotPlanner):
             inverse, weights=entity == self._known["entity"][place][inverse], minlength=len(unique)
         ).astype(np.int64)
         self._known["count"][place] += number - own
-        shares = (self._known["count"][place] + 1 >= self._searches.share_at)[inverse]
-        if self.searches_as_first:
-            width = np.where(shares, self._known["width"][place][inverse], width)
-        return shares, width
+        found: NDArray[np.bool_] = (self._known["count"][place] + 1 >= self._searches.share_at)[inverse]
+        return found
 
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
         self._searches.serve(team, self._own, work, at_least)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.navigation.planning.keys import KeyTable, make_table, note_numbers
 from crowdsim.navigation.planning.waiting_rows import (
     UNASSIGNED,
@@ -36,6 +37,7 @@ from crowdsim.navigation.search.sharing import NO_TREE, SharedTrees
 from crowdsim.saved import MOST, Arrays, Saved, ascends, fields_of
 
 LEAST_QUEUES = 64  # Trees with queues that there is room for at first.
+MOST_PAID = 1 << 24  # In saved queues, for one answer; no path has so many portals.
 LEAST_ROWS = 256  # Requests that there is room for at first; doubled when more are open at once.
 
 # What every request has. `key` names the tree in a slot that it can share, `shares` whether it does; `tree`
@@ -102,7 +104,9 @@ class RequestQueue:
         self._jobs = np.zeros((count, max(own_batch, shared_batch)), dtype=np.int64)
         self._job_count, self._job_next = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
         self._is_active = np.zeros(count, dtype=np.int64)
-        self._grant, self._used, self._fill = (np.zeros(count, dtype=np.int64) for _ in range(3))
+        self._grant, self._used, self._spent, self._paid, self._fill = (
+            np.zeros(count, dtype=np.int64) for _ in range(5)
+        )
         self._out, self._path = out, np.empty(out.size, dtype=out.dtype)
         self._began, self._answered = (
             np.zeros(count, dtype=np.int64),
@@ -147,14 +151,11 @@ class RequestQueue:
         room = LEAST_ROWS
         while room < 2 * (len(records) + more):
             room *= 2
-        self._records = np.zeros(room, dtype=self.record)
+        self._records = lazy_zeros(room, self.record)
         self._rows = make_rows(room)
-        self._status, self._piece = np.zeros(room, dtype=np.uint8), np.zeros(room, dtype=np.int32)
-        self._where, self._size, self._detail = (
-            np.zeros(room, dtype=np.int64),
-            np.zeros(room, dtype=np.int64),
-            np.zeros((room, 4)),
-        )
+        self._status, self._piece = lazy_zeros(room, np.uint8), lazy_zeros(room, np.int32)
+        self._where, self._size = lazy_zeros(room), lazy_zeros(room)
+        self._detail = lazy_zeros((room, 4), np.float64)
         self._row_of: KeyTable = make_table(room)  # by agent; that row may be closed
         self._queues = make_queues(LEAST_QUEUES)
         self._queue_count = 0
@@ -193,13 +194,17 @@ class RequestQueue:
             if first < last:
                 self._queues = larger_queues(self._queues)
 
+    def make_room(self, count: int) -> None:
+        """Make room for so many requests more: those that are open are copied, if there is none."""
+        if self._used_rows + count > len(self._records):
+            rows = self._open_rows()
+            self._keep(self._records[rows], self._rows.slot[rows], count)
+
     def blank(self, count: int) -> NDArray[Any]:
         """Return so many records, all zeros, to write requests to, which `submit` takes: many are written
         once and not copied. They are the queue's, and others after its next call.
         """
-        if self._used_rows + count > len(self._records):
-            rows = self._open_rows()
-            self._keep(self._records[rows], self._rows.slot[rows], count)
+        self.make_room(count)
         found = self._records[self._used_rows : self._used_rows + count]
         found.view("u1")[:] = 0
         return found
@@ -217,7 +222,7 @@ class RequestQueue:
     def begin_anew(self) -> None:
         """Let all slots give back what they have: what they know is no longer true."""
         records = self.requests
-        self._is_active[:] = 0
+        self._is_active[:], self._paid[:] = 0, 0
         self._keep(records, np.full(len(records), UNASSIGNED, dtype=np.int64))
 
     def _open_rows(self) -> NDArray[np.int64]:
@@ -239,6 +244,7 @@ class RequestQueue:
             self._job_next,
             self._job_count,
             self._is_active,
+            self._paid,
         )
         self._unassigned -= alone + shared
         self._own_unassigned -= alone
@@ -389,8 +395,8 @@ class RequestQueue:
         """Return what the slots have to do, after `assign`."""
         return Work(
             self._jobs, self._job_count, self._job_next, self._is_active, self._grant, self._used,
-            self._records, self._status, self._piece, self._where, self._size, self._detail,
-            self._out, self._fill, answer_work, path_work,
+            self._spent, self._paid, self._records, self._status, self._piece, self._where, self._size,
+            self._detail, self._out, self._fill, answer_work, path_work,
         )  # fmt: skip
 
     def work_again(
@@ -400,7 +406,6 @@ class RequestQueue:
         *,
         begins: bool = True,
         requests: NDArray[Any] | None = None,
-        answer_work: int = 0,
     ) -> Work:
         """Return work in which some slots, (s,) bool, begin the request that they are in the middle of,
         or go on with it: paths that are found stay there.
@@ -411,10 +416,10 @@ class RequestQueue:
         count, none = len(which), np.zeros(len(which), dtype=np.int64)
         return Work(
             np.arange(count).reshape(-1, 1).copy(), which.astype(np.int64), none.copy(),
-            np.full(count, int(not begins)), np.where(which, grant, 0), none.copy(),
+            np.full(count, int(not begins)), np.where(which, grant, 0), none.copy(), none.copy(), none.copy(),
             self.in_hand if requests is None else requests,
             np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32), none.copy(), none.copy(),
-            np.zeros((count, 4)), self._out[:, :0].copy(), none.copy(), answer_work, 0,
+            np.zeros((count, 4)), self._out[:, :0].copy(), none.copy(), 0, 0,
         )  # fmt: skip
 
     @property
@@ -431,15 +436,16 @@ class RequestQueue:
             self._path[:0],
         )
 
-    def collect(self) -> tuple[int, Ended | None]:
+    def collect(self) -> tuple[int, int, Ended | None]:
         """Take out what the slots have answered since `assign`;
-        return the expansions that they made, and what ended.
+        return the expansions that they made, the work that they did, and what ended.
         """
-        used, answers, length = take_out(
+        used, spent, answers, length = take_out(
             self._jobs,
             self._began,
             self._job_next,
             self._used,
+            self._spent,
             self._rows.is_open,
             self._where,
             self._size,
@@ -448,13 +454,14 @@ class RequestQueue:
             self._path,
         )
         if not answers:
-            return used, None
+            return used, spent, None
         rows = self._answered[:answers].copy()
         entity = self._rows.entity[rows]
         self.waiting -= answers
         size, detail = self._size[rows], self._detail[rows]
         return (
             used,
+            spent,
             Ended(
                 self._rows.order[rows],
                 entity,
@@ -473,6 +480,7 @@ class RequestQueue:
             **fields_of("request_", self._records[rows]),
             "request_slot": self._rows.slot[rows].copy(),
             "is_active": self._is_active.copy(),
+            "paid": self._paid.copy(),
             "key": self._key.copy(),
             "last_use": self._last_use.copy(),
             "rounds": np.array([self._rounds], dtype=np.int64),
@@ -495,6 +503,7 @@ class RequestQueue:
             saved.take("last_use", "i8", (count,), low=0, high=rounds),
         )
         is_active = saved.take("is_active", "i8", (count,), low=0, high=1)
+        paid = saved.take("paid", "i8", (count,), low=-MOST_PAID, high=MOST_PAID)
         saved.require(
             ascends(records["order"]), "request_order", "requests stand in the order in which they were made"
         )
@@ -506,6 +515,7 @@ class RequestQueue:
         most = np.where(np.arange(count) < self._own, self._own_batch, self._shared_batch)
         saved.require(taken <= most, "request_slot", "gives a slot more than it takes at a time")
         saved.require((is_active == 0) | (taken > 0), "is_active", "the slot has nothing to do")
+        saved.require((paid == 0) | (is_active == 1), "paid", "the slot has no answer in hand")
         if self._trees is not None:
             grown = np.append(self._trees.is_grown, True)[records["tree"]]
             saved.require(~has_one | grown, "request_tree", "that tree is not grown")
@@ -521,6 +531,7 @@ class RequestQueue:
             "request_key",
             "the slot keeps another tree",
         )
-        self._key, self._last_use, self._rounds, self._is_active = key, last_use, rounds, is_active
+        self._key, self._last_use, self._rounds = key, last_use, rounds
+        self._is_active, self._paid = is_active, paid
         self._slot_of_key = {key: slot for slot, key in enumerate(self._key.tolist()) if key != NO_TREE}
         self._keep(records, slot)

@@ -4,7 +4,8 @@ a request queue, rounds in which the slots are served, and answers in order.
 Requests wait in a queue (`crowdsim.navigation.planning.request_queue`), first in, first out. Each slot works
 on a few of them one after the other, and a budget is shared equally among as many slots as it is worth, the
 oldest requests first; the slots, not the threads, decide which requests share it, so that the number of
-threads changes nothing. So that a budget bounds the answers too, each counts as some expansions.
+threads changes nothing. So that a budget bounds the answers too, each counts as some expansions; one that
+counts as more than is left is paid for in parts.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ class SlotPlanner(ABC):
         What an answer counts as, where answers count, and each of the numbers of its path.
     """
 
-    prices = heeds_standing = False
+    prices = heeds_standing = settles = False
+    spent = 0
 
     def __init__(
         self, queue: RequestQueue, answer_work: int, path_work: int, trees: SharedTrees | None = None
@@ -65,6 +67,10 @@ class SlotPlanner(ABC):
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest unanswered request was made; `default` if there is none."""
         return self.queue.oldest_tick(default)
+
+    def expect(self, count: int) -> None:
+        """Make room for so many requests, which come in parts."""
+        self.queue.make_room(count)
 
     def drop(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that left or changed their mind."""
@@ -92,28 +98,27 @@ class SlotPlanner(ABC):
         return fresh
 
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Any, int]:
-        """Search for at most `budget` expansions, less what the answers count as, if they count;
-        see `Planner.advance`.
-        """
-        spent = made = 0
+        """Do so much work, expansions, and what answers count as, if they count; see `Planner.advance`."""
+        self.spent = made = 0
         answer_work, path_work = (self._answer_work, self._path_work) if counts_answers else (0, 0)
         finished: list[Ended] = []
-        while self.waiting and spent < budget:
+        while self.waiting and self.spent < budget:
             tree = self.queue.tree_to_grow()
             if tree != NO_TREE and self._trees is not None:
-                used = self._trees.grow(tree, budget - spent)
-                made, spent = made + used, spent + used
+                used = self._trees.grow(tree, budget - self.spent)
+                made, self.spent = made + used, self.spent + used
                 continue
-            used, ended = self._round(budget - spent, team, answer_work, path_work)
-            made, spent = made + used, spent + used
+            used, spent, ended = self._round(budget - self.spent, team, answer_work, path_work)
+            made, self.spent = made + used, self.spent + spent
             if ended is not None:
                 finished.append(ended)
-                spent += answer_work * len(ended.order) + path_work * len(ended.path)
-            elif used == 0 and not self._make_room():
+            elif spent == 0 and not self._make_room():
                 break
         return self._answers(in_order(finished, self.queue)), made
 
-    def _round(self, budget: int, team: Team, answer_work: int, path_work: int) -> tuple[int, Ended | None]:
+    def _round(
+        self, budget: int, team: Team, answer_work: int, path_work: int
+    ) -> tuple[int, int, Ended | None]:
         """Let every slot with work use its share of a budget; see `RequestQueue.collect`."""
         self.queue.assign(budget)
         work = self.queue.work(answer_work, path_work)

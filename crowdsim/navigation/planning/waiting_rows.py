@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.navigation.planning.keys import NONE, KeyTable, make_table, note_numbers, place_of
 from crowdsim.navigation.search.sharing import NO_TREE
 
@@ -50,9 +51,8 @@ class Rows(NamedTuple):
 
 def make_rows(count: int) -> Rows:
     """Return so many rows, none of them open."""
-    order, entity, key, tree, following = (np.zeros(count, dtype=np.int64) for _ in range(5))
-    shares, is_open = np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.uint8)
-    slot = np.full(count, UNASSIGNED, dtype=np.int64)
+    order, entity, key, tree, slot, following = (lazy_zeros(count) for _ in range(6))
+    shares, is_open = lazy_zeros(count, np.uint8), lazy_zeros(count, np.uint8)
     return Rows(order, entity, key, tree, shares, is_open, slot, following)
 
 
@@ -79,8 +79,9 @@ def make_queues(count: int) -> TreeQueues:
 def larger_queues(queues: TreeQueues) -> TreeQueues:
     """Return the same queues, all of which are in use, with room for twice as many."""
     count = len(queues.first)
-    larger, is_used = make_queues(2 * count), queues.number.key != NONE
-    note_numbers(larger.number, queues.number.key[is_used][np.argsort(queues.number.number[is_used])], 0)
+    larger, is_used = make_queues(2 * count), queues.number.key != 0
+    key = queues.number.key[is_used] - 1
+    note_numbers(larger.number, key[np.argsort(queues.number.number[is_used])], 0)
     larger.first[:count], larger.last[:count] = queues.first, queues.last
     return larger
 
@@ -117,12 +118,12 @@ def stand_rows(rows, begin, end, queues, count, woken):
             alone += 1
             continue
         place = place_of(queues.number, rows.key[row])
-        if queues.number.key[place] == NONE and count == queues.first.size:
+        if queues.number.key[place] == 0 and count == queues.first.size:
             return alone, shared, count, first, row
         shared += 1
         rows.following[row] = NONE
-        if queues.number.key[place] == NONE:
-            queues.number.key[place], queues.number.number[place] = rows.key[row], count
+        if queues.number.key[place] == 0:
+            queues.number.key[place], queues.number.number[place] = rows.key[row] + 1, count
             queues.first[count] = NONE
             count += 1
         queue = queues.number.number[place]
@@ -188,8 +189,8 @@ def _first_open(rows, queues, queue):
 @lean_kernel
 def head_of(rows, queues, key):
     """Return the first row that waits in the queue of a tree; NONE if there is none."""
-    queue = queues.number.number[place_of(queues.number, key)]
-    return NONE if queue == NONE else _first_open(rows, queues, queue)
+    place = place_of(queues.number, key)
+    return NONE if queues.number.key[place] == 0 else _first_open(rows, queues, queues.number.number[place])
 
 
 @lean_kernel
@@ -216,7 +217,7 @@ def take_of_tree(rows, queues, key, most, taken):
 
 
 @lean_kernel
-def drop_rows(rows, row_of, entity, jobs, job_next, job_count, is_active):
+def drop_rows(rows, row_of, entity, jobs, job_next, job_count, is_active, paid):
     """Close the requests of some agents; slots give up those that they have, and what is behind moves up.
 
     Parameters
@@ -227,7 +228,7 @@ def drop_rows(rows, row_of, entity, jobs, job_next, job_count, is_active):
     entity : (k,) int64
     jobs : (slots, b) int64
     job_next, job_count : (slots,) int64
-    is_active : (slots,) uint8
+    is_active, paid : (slots,) int64
         See `crowdsim.navigation.planning.work.Work`.
 
     Returns
@@ -238,7 +239,7 @@ def drop_rows(rows, row_of, entity, jobs, job_next, job_count, is_active):
     alone, shared, taken = 0, 0, 0
     for i in range(entity.size):
         place = place_of(row_of, entity[i])
-        if row_of.key[place] == NONE or rows.is_open[row_of.number[place]] == 0:
+        if row_of.key[place] == 0 or rows.is_open[row_of.number[place]] == 0:
             continue
         row = row_of.number[place]
         rows.is_open[row] = 0
@@ -252,7 +253,7 @@ def drop_rows(rows, row_of, entity, jobs, job_next, job_count, is_active):
         taken += 1
         at = job_next[slot]
         if jobs[slot, at] == row:
-            is_active[slot] = 0
+            is_active[slot] = paid[slot] = 0
         while jobs[slot, at] != row:
             at += 1
         for later in range(at, job_count[slot] - 1):

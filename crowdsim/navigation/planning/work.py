@@ -29,9 +29,12 @@ class Work(NamedTuple):
         How many, and the one that is being worked on; the latter is moved on.
     is_active : (s,) int64
         1 while the slot is in the middle of a request.
-    grant, used : (s,) int64
-        Work that a slot may do: an answer is begun where some is left, and counts in full, if it counts;
-        expansions that it has made.
+    grant, used, spent : (s,) int64
+        Work that a slot may do, expansions that it has made, and work that it has done, never more than it
+        may: expansions, and what it has paid for answers, if they count.
+    paid : (s,) int64
+        What each slot has paid for the answer in hand, less what it owes for beginning it: an answer that
+        costs more than is left is paid for in parts, and given when all of it is.
     requests : (n,) record array
     status : (n,) uint8
     piece : (n,) int32
@@ -53,6 +56,8 @@ class Work(NamedTuple):
     is_active: NDArray[np.int64]
     grant: NDArray[np.int64]
     used: NDArray[np.int64]
+    spent: NDArray[np.int64]
+    paid: NDArray[np.int64]
     requests: NDArray[Any]
     status: NDArray[np.uint8]
     piece: NDArray[np.int32]
@@ -127,7 +132,7 @@ def share_out(budget, now, jobs, job_next, job_count, order, grant, last_use, be
 
 
 @lean_kernel
-def take_out(jobs, began, job_next, used, is_open, where, size, out, answered, path):
+def take_out(jobs, began, job_next, used, spent, is_open, where, size, out, answered, path):
     """Close the requests that were answered in a round, and put their paths one after the other.
 
     Parameters
@@ -135,7 +140,7 @@ def take_out(jobs, began, job_next, used, is_open, where, size, out, answered, p
     jobs : (s, b) int64
     began, job_next : (s,) int64
         Where each slot was in its jobs before the round, and is now.
-    used : (s,) int64
+    used, spent : (s,) int64
     is_open : (n,) uint8
         Receives 0.
     where, size : (n,) int64
@@ -148,12 +153,13 @@ def take_out(jobs, began, job_next, used, is_open, where, size, out, answered, p
 
     Returns
     -------
-    expansions, answers, length : int
-        Sum of `used`; requests answered; length of the paths.
+    expansions, work, answers, length : int
+        Sums of `used` and `spent`; requests answered; length of the paths.
     """
-    expansions, answers, length = 0, 0, 0
+    expansions, work, answers, length = 0, 0, 0, 0
     for slot in range(jobs.shape[0]):
         expansions += used[slot]
+        work += spent[slot]
         for k in range(began[slot], job_next[slot]):
             row = jobs[slot, k]
             is_open[row] = 0
@@ -162,7 +168,7 @@ def take_out(jobs, began, job_next, used, is_open, where, size, out, answered, p
             for i in range(where[row], where[row] + size[row]):
                 path[length] = out[slot, i]
                 length += 1
-    return expansions, answers, length
+    return expansions, work, answers, length
 
 
 def pieces(flat: NDArray[Any], begin: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[Any]:

@@ -34,7 +34,7 @@ from crowdsim.navigation.planning.mesh_planner import (
     bounds_on,
     note_prices,
 )
-from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers, Planner, starts_of, work_of
+from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers, Planner, starts_of
 from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.search_backends import MiddleSearches, price_slots
 from crowdsim.navigation.planning.serve import serve_loop
@@ -196,7 +196,7 @@ class StationaryPlanner(SlotPlanner):
     ) -> None:
         self.planner, self.mesh = planner, mesh
         self.parameters = parameters or StationaryParameters(round_stationary=True)
-        self.prices = planner.prices
+        self.prices, self.settles = planner.prices, planner.settles
         self._costs = costs
         count = int(min(OWN_SLOTS, max(2, SLOT_MEMORY_BYTES // max(1, 4 * MiddleSearches.slot_bytes(mesh)))))
         out = np.empty((count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
@@ -272,11 +272,13 @@ class StationaryPlanner(SlotPlanner):
         radius: NDArray[np.float64],
         priced: NDArray[np.int32] | None = None,
         price: float = 0.0,
+        settled: NDArray[np.int64] | None = None,
     ) -> None:
         """Ask for paths round the agents that stand now; see `MeshPlanner.submit`."""
         fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, width=2.0 * radius).copy()
         more = (priced, price) if self.prices and priced is not None else ()
-        self.planner.submit(tick, entity, position, polygon, goal, radius, *more)
+        settles = {} if settled is None else {"settled": settled}
+        self.planner.submit(tick, entity, position, polygon, goal, radius, *more, **settles)
         note_prices(fresh, priced if self.prices else None, price)
         start, rows = self._near(fresh)
         for i, each in enumerate(fresh["entity"].tolist()):
@@ -300,6 +302,18 @@ class StationaryPlanner(SlotPlanner):
             np.ascontiguousarray(self._disc[:, :2]),
         )
 
+    def settle(
+        self, entity: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Settle what depends on the requests made before; see `MeshPlanner.settle`."""
+        inner: Any = self.planner
+        found: NDArray[np.int64] = inner.settle(entity, goal, radius)
+        return found
+
+    def expect(self, count: int) -> None:
+        """Make room for so many requests, which come in parts."""
+        self.planner.expect(count)
+
     def drop(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that left or changed their mind."""
         self.planner.drop(entity)
@@ -309,34 +323,30 @@ class StationaryPlanner(SlotPlanner):
             self._found.pop(each, None)
 
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Answers, int]:
-        """Search for at most `budget` expansions, less what the answers count as, if they count;
-        see `Planner.advance`.
-        """
-        spent = made = 0
+        """Do so much work, expansions, and what answers count as, if they count; see `Planner.advance`."""
+        self.spent = made = 0
         finished: list[Ended] = []
-        while self.waiting and spent < budget:
+        while self.waiting and self.spent < budget:
             if self.queue.waiting:
-                used, ended = self._round(
-                    budget - spent, team, *((ANSWER_WORK, 1) if counts_answers else (0, 0))
+                used, spent, ended = self._round(
+                    budget - self.spent, team, *((ANSWER_WORK, 1) if counts_answers else (0, 0))
                 )
                 has_moved = ended is not None or self._make_room()
             else:
-                used, has_moved, ended, between = self._from_planner(budget - spent, team, counts_answers)
-                spent += between if counts_answers else 0
+                used, has_moved, ended = self._from_planner(budget - self.spent, team, counts_answers)
+                spent = self.planner.spent
             made += used
-            spent += used
+            self.spent += spent
             if ended is not None and len(ended.order):
                 finished.append(ended)
-                spent += work_of(len(ended.order), len(ended.path)) if counts_answers else 0
                 for each in ended.entity.tolist():
-                    near = len(self._requests.pop(each)[1])
-                    if self._found.pop(each, None) is not None and counts_answers:
-                        spent += STATIONARY_WORK * near
-            elif used == 0 and not has_moved:
+                    del self._requests[each]
+                    self._found.pop(each, None)
+            elif spent == 0 and not has_moved:
                 break
         return self._answers(in_order(finished, self.queue)), made
 
-    def _from_planner(self, budget: int, team: Team, counts_answers: bool) -> tuple[int, bool, Ended, int]:
+    def _from_planner(self, budget: int, team: Team, counts_answers: bool) -> tuple[int, bool, Ended]:
         """Let the planner search, and queue what stationary agents are near to.
 
         Returns
@@ -346,8 +356,6 @@ class StationaryPlanner(SlotPlanner):
             Whether any search ended.
         ended : Ended
             Those that no stationary agent is near to.
-        between : int
-            What the others count as.
         """
         answers, used = self.planner.advance(budget, team, counts_answers=counts_answers)
         records = [self._requests[each] for each in answers.entity.tolist()]
@@ -372,7 +380,7 @@ class StationaryPlanner(SlotPlanner):
             detail,
             portals,
         )
-        return used, len(records) > 0, ended, work_of(int(looks.sum()), int(size[looks].sum()))
+        return used, len(records) > 0, ended
 
     def _lay_out(self, fresh: list[Any]) -> None:
         """Queue requests, and put what is known of all that are there one after the other;
@@ -483,13 +491,13 @@ class StationaryPlanner(SlotPlanner):
         is_full = saved.take("is_full", "u1", (count,), high=1)
         made = saved.take("made", "i8", (count,), low=0, high=MOST)
         self._slots = self._make_slots(room)
-        is_right = bool(np.all(active | (made == 0)))
-        # Where answers count, drawing the barriers may have taken all of the grant: then no search was begun.
-        for which, answer_work in ((active & (made > 0), 0), (active & (made == 0), 1)):
-            work = self.queue.work_again(which, np.maximum(made, 1), answer_work=answer_work)
-            self._serve(Team(1), work, count)
-            is_right = is_right and bool(np.array_equal(work.used[which], made[which]))
-        saved.require(is_right, "made", "the search comes to an end sooner, or goes on")
+        work = self.queue.work_again(active, np.maximum(made, 1))
+        self._serve(Team(1), work, count)
+        saved.require(
+            (work.used == made) & (active | (made == 0)),
+            "made",
+            "the search comes to an end sooner, or goes on",
+        )
         self._slots.marks[:, IS_FULL] = is_full
 
     def _restore_requests(self, saved: Saved) -> None:

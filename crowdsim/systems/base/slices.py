@@ -106,7 +106,8 @@ class WorkMeter:
 
 
 class ClockMeter:
-    """Ends a tick when its time is up, after one slice at least.
+    """Ends a tick before its time is up, after one slice at least: another is begun only if it fits in what
+    is left, should it take as long as the longest of this tick.
 
     Parameters
     ----------
@@ -127,10 +128,15 @@ class ClockMeter:
         has_run: bool = False,
     ) -> None:
         self._end, self._clock, self._has_run = began_ns + limit_ns, clock, has_run
+        self._slice_began, self._longest = -1, 0
 
     def is_spent(self) -> bool:
         """Look at the clock."""
-        return self._has_run and self._clock() >= self._end
+        now, began = self._clock(), self._slice_began
+        if began >= 0 and now - began > self._longest:
+            self._longest = now - began
+        self._slice_began = now
+        return self._has_run and (now >= self._end or now + self._longest > self._end)
 
     def grant(self, slice_size: int, is_alone: bool) -> int:
         """Return a slice."""
@@ -407,11 +413,14 @@ class Budget(ABC):
     Attributes
     ----------
     counts_answers : bool
-        Whether answers are work too, as where a clock decides: many can come out of one tree that has grown
-        already.
+        Whether requests and answers are work too, which they are unless nobody has said how much there may
+        be: many answers can come out of one tree that has grown already.
+    is_timed : bool
+        Whether a clock decides, or has.
     """
 
-    counts_answers: ClassVar[bool]
+    counts_answers: bool
+    is_timed: ClassVar[bool] = False
 
     def __init__(
         self, tasks: Slicer, planning: int, ground: int, clock: Callable[[], int] = time.perf_counter_ns

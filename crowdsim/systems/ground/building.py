@@ -77,7 +77,7 @@ class Building(ABC):
     def _slice(self, most: int) -> Progress:
         """Build for a slice."""
         if self._owed < 0:
-            if self._budget.counts_answers:  # the clock is looked at after every step
+            if self._budget.is_timed:  # the clock is looked at after every step
                 self._step()
                 self.work += most
                 return Progress(most, Wish.GO_ON)
@@ -101,7 +101,7 @@ class Building(ABC):
             self._done += 1
         except StopIteration as end:
             work = self._built(end.value)
-            self._owed = 0 if self._budget.counts_answers else work
+            self._owed = 0 if self._budget.is_timed else work
 
     def give_up(self) -> None:
         """Forget what is in the making."""

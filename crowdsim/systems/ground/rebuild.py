@@ -92,7 +92,7 @@ class Rebuild(Building):
     def _built(self, made: Any) -> int:
         return (
             0
-            if self._budget.counts_answers
+            if self._budget.is_timed
             else self._grounds.work_of(made, self._grounds.with_closed(self._cut_out_by(None)))
         )
 

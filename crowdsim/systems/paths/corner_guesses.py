@@ -138,7 +138,7 @@ class CornerGuesses(Guesses):
         (x, y), radius, polygon = (
             agents.position[row].tolist(),
             float(agents.radius[row]),
-            int(self.world.polygons()[row]),
+            int(self.world.polygons(np.array([row]))[0]),
         )
         found, (tx, ty) = self._corners_of(cells, piece, self._table["begin"][place], radius)
         if found is None:

@@ -192,25 +192,51 @@ class CorridorPaths(Paths):
         if change.is_new:
             ask_on_new_ground(self.world, change.has_opened)
 
-    def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
-        """Ask the planner for the paths of agents from where they are."""
+    def begin(self, tick: Tick) -> None:
+        """Tell a planner that heeds them which agents stand."""
+        if self.planner.heeds_standing:
+            agents = self.world.agents
+            stands = np.flatnonzero(standing(agents))
+            self.planner.stand(
+                agents.entity[stands],
+                agents.position[stands],
+                agents.radius[stands],
+                self.world.polygons(stands),
+            )
+
+    def line_up(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Let agents guess meanwhile that keep to no path: their trails begin when their searches do;
+        see `Paths.line_up`.
+        """
+        agents = self.world.agents
+        if not self.keeps_previous:
+            agents.corridor_length[rows] = 0
+        settled = np.zeros(len(rows), dtype=np.int64)
+        asks = np.arange(len(rows))
+        if self.price > 0.0 and self.planner.prices:
+            asks = np.flatnonzero(agents.priced_portal[rows, 0] < 0)
+            rows = rows[asks]
+        settled[asks] = self.planner.settle(agents.entity[rows], agents.goal[rows], agents.radius[rows])
+        return settled
+
+    def submit(
+        self, tick: Tick, rows: NDArray[np.int64], since: int, settled: NDArray[np.int64] | None = None
+    ) -> None:
+        """Ask the planner for the paths of agents from where they are; see `Paths.submit`."""
         world, agents, planner = self.world, self.world.agents, self.planner
         position, polygon, off = agents.position[rows], world.polygons(rows), dict[int, list[int]]()
         if self.own.filtered is not None:
             position, polygon, off = self.own.filtered.walks_off(position, polygon)
-        request = (agents.entity[rows], position, polygon, agents.goal[rows], agents.radius[rows])
-        if planner.heeds_standing:
-            stands = np.flatnonzero(standing(agents))
-            planner.stand(
-                agents.entity[stands],
-                agents.position[stands],
-                agents.radius[stands],
-                world.polygons(stands),
-            )
+        request: tuple[Any, ...] = (
+            agents.entity[rows],
+            position,
+            polygon,
+            agents.goal[rows],
+            agents.radius[rows],
+        )
         if self.price > 0.0 and planner.prices and np.any(agents.priced_portal[rows, 0] >= 0):
-            planner.submit(tick.number, *request, agents.priced_portal[rows], self.price)
-        else:
-            planner.submit(tick.number, *request)
+            request = (*request, agents.priced_portal[rows], self.price)
+        planner.submit(since, *request, **({} if settled is None else {"settled": settled}))
         agents.path_status[rows] = PathStatus.PENDING
         agents.path_tick[rows] = tick.number
         is_off = np.isin(np.arange(len(rows)), list(off))
@@ -439,6 +465,8 @@ class CorridorPaths(Paths):
         waits = (agents.path_status == PathStatus.PENDING) & (
             agents.corridor_length > agents.corridor_capacity - TRAIL_SLACK
         )
+        # of those whose requests are made later, some have no block yet, and need none
+        waits &= agents.corridor_capacity > 0
         rows = np.flatnonzero(waits & self.mine())
         if len(rows):
             make_room(self.world, rows, agents.corridor_capacity[rows].astype(np.int64))

@@ -23,6 +23,7 @@ from crowdsim.setup.build import Built, OwnGround, kept_off, own_ground, planner
 from crowdsim.setup.hiding import watching_groups
 from crowdsim.systems.base.slices import Budget, Progress, Slicer, Wish
 from crowdsim.systems.base.system import GroundChange, Tick
+from crowdsim.systems.paths.asking import Asking
 from crowdsim.systems.paths.lost_paths import WALKS, ask_anew, forget_path, wish_to_replan
 from crowdsim.systems.paths.watch import Watch
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
@@ -30,23 +31,34 @@ from crowdsim.world.events import EventKind
 from crowdsim.world.states import NO_PATH, WALKING
 from crowdsim.world.world import World
 
+# What a request counts as, in expansions: it takes 0.3 to 0.7 us, one of 20,000. See `ANSWER_WORK`.
+REQUEST_WORK = 1
+
 
 class SearchTask:
-    """The searches of one planner as a task: it is there while requests wait ([Norberg 2004], section 3.3).
+    """The requests and the searches of one planner as a task: it is there while agents wait for their paths
+    ([Norberg 2004], section 3.3).
+
+    While requests are open, half of a slice at most is for making more, so that neither starves the other.
 
     Parameters
     ----------
     name : str
         Of the task; one for each planner of a world.
     planner : object
-        With `advance(budget, team, counts_answers)`, which returns answers, with their `work`, and the
-        expansions made, `waiting` and `oldest_tick`.
+        With `advance(budget, team, counts_answers)`, which returns answers and the expansions made, `spent`,
+        `waiting` and `oldest_tick`.
+    asking : Asking
+        Agents for which requests are to be made.
+    ask : callable
+        Called with the tick, some of these, (k,) rows, the tick since which they have wanted a path, and what
+        is settled of their requests: makes these.
     take : callable
         Called with the tick and the answers of each slice that has some: what is done with them is on the
         account of the slice.
     tasks : Slicer
     counts_answers : bool
-        Whether a slice is so much work, answers counted, or so many expansions.
+        Whether a slice is so much work, requests and answers counted, or so many expansions.
     """
 
     counts = ("expansions", "expansions_granted", "slices", "requests_open", "oldest_request_ticks")
@@ -55,18 +67,26 @@ class SearchTask:
         self,
         name: str,
         planner: Any,
+        asking: Asking,
+        ask: Callable[[Tick, NDArray[np.int64], int, NDArray[np.int64] | None], None],
         take: Callable[[Tick, Any], None],
         tasks: Slicer,
         counts_answers: bool = False,
     ) -> None:
         self.name, self.expansions, self.counts_answers = name, 0, counts_answers
         self._planner, self._take, self._tasks = planner, take, tasks
+        self._asking, self._ask = asking, ask
         self._tick: Tick | None = None
 
     @property
+    def settles(self) -> bool:
+        """Whether requests are made in slices: they count, and nothing of them depends on the slices."""
+        return self.counts_answers and bool(self._planner.settles)
+
+    @property
     def waiting(self) -> int:
-        """Requests without an answer."""
-        return int(self._planner.waiting)
+        """Requests without an answer, made or to be made."""
+        return int(self._planner.waiting) + len(self._asking)
 
     def take(self, planner: Any) -> None:
         """Search with another planner, which has no requests yet."""
@@ -76,31 +96,46 @@ class SearchTask:
     def register(self, tick: Tick) -> None:
         """Register the task if there is something to search for."""
         self._tick, self.expansions = tick, 0
-        if self._planner.waiting and self.name not in self._tasks:
+        if self.waiting and self.name not in self._tasks:
             self._tasks.add(self.name, self._slice, due=tick.number)
 
     def oldest_tick(self, now: int) -> int:
         """Return the tick of the oldest request without an answer; `now` if there is none."""
-        return int(self._planner.oldest_tick(now))
+        return min(int(self._planner.oldest_tick(now)), self._asking.oldest_tick(now))
+
+    def ask(self, tick: Tick, most: int) -> int:
+        """Make the requests of at most so many agents; return how many."""
+        left = most
+        while left and len(self._asking):
+            rows, since, settled = self._asking.next(left)
+            self._ask(tick, rows, since, settled if self.settles else None)
+            left -= len(rows)
+        return most - left
 
     def _slice(self, most: int) -> Progress:
         tick, planner = self._tick, self._planner
         assert tick is not None
-        answers, used = planner.advance(most, tick.team, counts_answers=self.counts_answers)
-        self.expansions += used
-        answered = len(answers.entity)
-        if answered:
-            self._take(tick, answers)
-            if self.counts_answers:
-                used += answers.work
-        if not planner.waiting:
+        used = (
+            REQUEST_WORK * self.ask(tick, (most + tick.number % 2) // 2 if planner.waiting else most)
+            if len(self._asking)
+            else 0
+        )
+        answered = 0
+        if used < most and planner.waiting:
+            answers, made = planner.advance(most - used, tick.team, counts_answers=self.counts_answers)
+            self.expansions += made
+            used += planner.spent
+            answered = len(answers.entity)
+            if answered:
+                self._take(tick, answers)
+        if not self.waiting:
             return Progress(used, Wish.DONE)
         return Progress(used, Wish.GO_ON if used or answered else Wish.NEXT_TICK)
 
     def restored(self, tick: int) -> None:
         """Register the task, or take it off, as the requests of a planner that was restored want it."""
         self._tasks.remove(self.name)
-        if self._planner.waiting or self.name in self._tasks.expected:
+        if self.waiting or self.name in self._tasks.expected:
             self._tasks.add(self.name, self._slice, due=tick)
 
 
@@ -188,7 +223,10 @@ class Paths(ABC):
         self._kept_off_on: NavMesh | None = None
         self._kept_off: GroupGround | None = None
         self.planner: Any = self.make_planner()
-        self.searches = SearchTask(name, self.planner, self._answered, budget.tasks, budget.counts_answers)
+        self.asking = Asking()
+        self.searches = SearchTask(
+            name, self.planner, self.asking, self.submit, self._answered, budget.tasks, budget.counts_answers
+        )
 
     def make_planner(self) -> Any:
         """Return a planner for the ground and the goals that the world has now."""
@@ -251,14 +289,33 @@ class Paths(ABC):
         return self.world.of_groups(self.groups)
 
     def ask(self, tick: Tick) -> None:
-        """Ask for the paths of agents that walk and have none."""
-        agents = self.world.agents
+        """Let agents ask for paths that walk and have none: at once, or in slices where requests are work."""
+        agents, asking = self.world.agents, self.asking
         wants = np.empty(len(agents), dtype=np.bool_)
-        if not find_asking(agents.activity, agents.path_status, agents.goal, wants):
+        if not find_asking(agents.activity, agents.path_status, agents.goal, wants) and not len(asking):
             return
-        rows = np.flatnonzero(wants & self.mine())
-        if len(rows):
-            self.submit(tick, rows)
+        asking.line_up(agents, wants & self.mine(), tick.number)
+        if not len(asking):
+            return
+        self.begin(tick)
+        if not self.searches.settles:
+            self.searches.ask(tick, len(asking))
+            return
+        is_fresh = agents.path_status[asking.rows] == PathStatus.NONE
+        fresh = asking.rows[is_fresh]
+        self.planner.drop(agents.entity[fresh])
+        self.planner.expect(len(asking))
+        asking.settled[is_fresh] = self.line_up(fresh)
+        agents.path_status[fresh] = PathStatus.PENDING
+
+    def begin(self, tick: Tick) -> None:  # noqa: B027 -- most need nothing
+        """Prepare for the requests of a tick, before the first of them."""
+
+    def line_up(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Take notice that agents, (k,) rows, wait whose requests are made later, of a planner that settles;
+        return what of these is settled.
+        """
+        raise NotImplementedError
 
     def _answered(self, tick: Tick, answers: Any) -> None:
         agents = self.world.agents
@@ -299,8 +356,20 @@ class Paths(ABC):
         ask_anew(agents, rows)
 
     @abstractmethod
-    def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
-        """Ask the planner for the paths of agents from where they are."""
+    def submit(
+        self, tick: Tick, rows: NDArray[np.int64], since: int, settled: NDArray[np.int64] | None = None
+    ) -> None:
+        """Ask the planner for the paths of agents, (k,) rows, from where they are.
+
+        Parameters
+        ----------
+        tick : Tick
+        rows : (k,) int64
+        since : int
+            The tick since which they have wanted one.
+        settled : (k,) int64, optional
+            What is settled of their requests, of a planner that settles.
+        """
 
     @abstractmethod
     def take(self, tick: Tick, answers: Any, rows: NDArray[np.int64]) -> None:

@@ -57,15 +57,15 @@ def straighten(world: World, rows: NDArray[np.int64], mesh: NavMesh) -> None:
     """
     if not mesh.vertex_clearance.size:
         return
-    agents, polygon = world.agents, world.polygons()
+    agents = world.agents
     if mesh is not world.mesh:
         rows = rows[~_come_over_barred_ground(world, rows, mesh)]
     while len(rows):
         ahead, need = agents.corridor_length[rows], np.zeros(len(rows), dtype=np.int64)
         straighten_many(
             mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], ahead,
-            agents.corridor_capacity[rows], polygon[rows], agents.goal_piece[rows], agents.position[rows],
-            agents.radius[rows], need,
+            agents.corridor_capacity[rows], world.polygons(rows), agents.goal_piece[rows],
+            agents.position[rows], agents.radius[rows], need,
         )  # fmt: skip
         agents.corridor_length[rows] = ahead
         make_room(world, rows, need)

@@ -176,8 +176,12 @@ class WaypointPaths(Paths):
             agents.goal[has_piece], walkers.walks.target[has_piece]
         )
 
-    def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
-        """Ask for paths to the pieces of the goals that are nearest on foot, round agents that stand now."""
+    def submit(
+        self, tick: Tick, rows: NDArray[np.int64], since: int, settled: NDArray[np.int64] | None = None
+    ) -> None:
+        """Ask for paths to the pieces of the goals that are nearest on foot, round agents that stand now;
+        see `Paths.submit`.
+        """
         agents, planner, walkers = self.world.agents, self.planner, self.walkers
         shut_in = self._shut_in(rows)
         self.give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
@@ -215,7 +219,7 @@ class WaypointPaths(Paths):
         stands, places = self._stationary(tick), self.places()
         planner.stand(agents.entity[stands], places[stands], agents.radius[stands])
         planner.submit(
-            tick.number,
+            since,
             agents.entity[rows],
             places[rows],
             self.world.polygons(rows),

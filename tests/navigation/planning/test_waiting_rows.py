@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdsim.navigation.planning.keys import NONE, group_equal, make_table, note_numbers, place_of
+from crowdsim.navigation.planning.keys import group_equal, make_table, note_numbers, place_of
 from crowdsim.navigation.planning.waiting_rows import (
     UNASSIGNED,
     drop_rows,
@@ -30,7 +30,7 @@ def test_lines_are_those_of_lists(seed):
         np.zeros(SLOTS, np.int64),
         np.zeros(SLOTS, np.int64),
     )
-    active, taken = np.zeros(SLOTS, np.uint8), np.empty(BATCH, np.int64)
+    active, paid, taken = np.zeros(SLOTS, np.int64), np.zeros(SLOTS, np.int64), np.empty(BATCH, np.int64)
     is_grown, used, first, done = np.array([True, False, True]), 0, 0, dict.fromkeys("sard", 0)
     while used < ROOM - 40:
         what = "ssardd"[rng.integers(6)]
@@ -75,7 +75,9 @@ def test_lines_are_those_of_lists(seed):
             left = [jobs[s, begin[s] : many[s]].tolist() for s in range(SLOTS)]
             closed = [row for row in map(twin.drop, gone.tolist()) if row is not None]
             at_work = [row for each in left for row in each]
-            counts = drop_rows(rows, row_of, gone, jobs, begin, many, active)
+            paid[:] = active
+            counts = drop_rows(rows, row_of, gone, jobs, begin, many, active, paid)
+            assert paid.tolist() == active.tolist()  # what was paid for an answer is gone with its request
             waits = [row for row in closed if row not in at_work]
             alone = sum(int(rows.shares[row]) == 0 for row in waits)
             assert counts == (alone, len(waits) - alone, len(closed) - len(waits))
@@ -103,8 +105,8 @@ def test_keys_are_found_as_a_dict_finds_them(seed):
         known.update({int(key): first + place for place, key in enumerate(some.tolist())})
     for key in keys.tolist():
         place = place_of(table, key)
-        assert table.key[place] == (key if key in known else NONE)
-        assert table.number[place] == known.get(key, NONE)
+        assert table.key[place] == (key + 1 if key in known else 0)
+        assert key not in known or table.number[place] == known[key]
 
 
 @pytest.mark.parametrize("most", [1, 7, 10**6])
