@@ -106,9 +106,9 @@ class ClockBudget(Budget):
         """Let the tasks have the slices of this tick that are left:
         the time runs from where planning began, less what was spent before.
         """
-        if self._meter is not None:
+        if isinstance(self._meter, ClockMeter):
             self._meter = ClockMeter(
-                self.share_ns - self._early_ns, self._began, self._clock, has_run=self._early.slices > 0
+                self.share_ns - self._early_ns, self._began, self._clock, after=self._meter
             )
         return super().spend(tick)
 

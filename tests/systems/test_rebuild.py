@@ -231,17 +231,17 @@ def test_what_hurries_is_on_the_account_of_planning():
         return Progress(most, Wish.GO_ON)
 
     budget.tasks.add(TASK, build, due=1, head_start=HEAD_START)
-    budget.hurry(1, TASK)  # four steps: after the third there was time left
-    assert now[0] == 1_200_000
+    budget.hurry(1, TASK)  # three steps: a fourth would not have fitted
+    assert now[0] == 900_000
     budget.begin()
     spent = budget.spend(1)
-    assert (spent.slices, spent.granted) == (4, 40)  # nothing was left
+    assert (spent.slices, spent.granted) == (3, 30)  # too little was left
     readings = np.array([1_500_000, 50_000, 200_000])
     budget.note(readings)
-    assert readings.tolist() == [300_000, 1_250_000, 200_000]
-    assert budget.share_ns == 1_000_000 - 500_000  # what the others took
+    assert readings.tolist() == [600_000, 950_000, 200_000]
+    assert budget.share_ns == 1_000_000 - 800_000  # what the others took
     budget.hurry(2, TASK)
-    assert now[0] == 1_200_000 + 2 * 300_000
+    assert now[0] == 900_000 + 300_000  # one slice at least
 
 
 def test_ground_that_is_built_in_steps_is_the_same_as_at_once():

@@ -116,8 +116,8 @@ class ClockMeter:
         Reading of the clock at which the time began.
     clock : callable
         Returns nanoseconds that never go back.
-    has_run : bool
-        Whether there was a slice in this tick already.
+    after : ClockMeter, optional
+        Of slices that there were in this tick already.
     """
 
     def __init__(
@@ -125,10 +125,10 @@ class ClockMeter:
         limit_ns: int,
         began_ns: int,
         clock: Callable[[], int] = time.perf_counter_ns,
-        has_run: bool = False,
+        after: ClockMeter | None = None,
     ) -> None:
-        self._end, self._clock, self._has_run = began_ns + limit_ns, clock, has_run
-        self._slice_began, self._longest = -1, 0
+        self._end, self._clock, self._slice_began = began_ns + limit_ns, clock, -1
+        self._has_run, self._longest = (False, 0) if after is None else (after._has_run, after._longest)
 
     def is_spent(self) -> bool:
         """Look at the clock."""
