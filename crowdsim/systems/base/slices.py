@@ -128,7 +128,8 @@ class ClockMeter:
         after: ClockMeter | None = None,
     ) -> None:
         self._end, self._clock, self._slice_began = began_ns + limit_ns, clock, -1
-        self._has_run, self._longest = (False, 0) if after is None else (after._has_run, after._longest)
+        self._has_run: bool = after is not None and after._has_run
+        self._longest: int = 0 if after is None else after._longest
 
     def is_spent(self) -> bool:
         """Look at the clock."""
