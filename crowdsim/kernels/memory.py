@@ -41,7 +41,7 @@ else:
 
 
 def addresses_of(arrays: list[NDArray[Any]]) -> NDArray[np.int64]:
-    """Return where the bytes of arrays begin, (k,); good for as long as somebody holds the arrays."""
+    """Return where the bytes of arrays begin, (k,); good for as long as the arrays are held."""
     return np.array([array.__array_interface__["data"][0] for array in arrays], dtype=np.int64)
 
 

@@ -78,8 +78,8 @@ class Behave(TickSystem):
 
     reads = (
         "entity", "group", "key", "activity", "goal", "position", "layer", "radius", "surface", "path_status",
-        "start_tick", "waits", "desired_speed", "is_yielding", "goal_piece", *MACHINE_COLUMNS, *AT_GATES,
-        "ride_since",
+        "start_tick", "waits", "desired_speed", "is_yielding", "goal_piece", "itinerary", *MACHINE_COLUMNS,
+        *AT_GATES, "ride_since",
     )  # fmt: skip
     writes = (
         "activity", "goal", "waits", "desired_speed", "guessed", "replan_wish", "remaining", *LOST,

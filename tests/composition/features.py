@@ -203,7 +203,7 @@ def _work(choices: Choices) -> int:
     """Return too little work for all at once, so that agents wait for their paths; more where they stand
     still meanwhile, so that they get to where there is something to see.
     """
-    work = 3000 if choices["planner"] in ("grid", "s2-grid") else 60
+    work = {"grid": 3000, "s2-grid": 3000, "visibility": 150}.get(choices["planner"], 60)
     if choices["watchers"] == "that walk" or choices["connections"] == "a waypath":  # all ask again and again
         work *= 4
     return 5 * work if choices["waiting"] == "stay" else work

@@ -58,7 +58,7 @@ def test_a_system_writes_only_what_it_declares():
     with simulation(
         {**BUSY, "groups": [*BUSY["groups"], idle, meeting, guests, callers]},
         # work enough that those that meet head on set off in one tick
-        sets=["bodies.nudging=true", "bodies.replanning=true", "bodies.local_grid=true", "budget.work=10"],
+        sets=["bodies.nudging=true", "bodies.replanning=true", "bodies.local_grid=true", "budget.work=60"],
     ) as run:
         agents = run.world.agents
         written: dict[str, set[str]] = {type(system).__name__: set() for system in run.systems}
@@ -128,7 +128,9 @@ def test_obstacles_make_systems_write_only_what_they_declare():
         "path": [[6, 7]],
         "appears": 1,
     }
-    with simulation({**BUSY, "obstacles": [cart, box]}, sets=["speed_density=weidmann"]) as run:
+    with simulation(
+        {**BUSY, "obstacles": [cart, box]}, sets=["speed_density=weidmann", "budget.work=60"]
+    ) as run:
         agents, changes = run.world.agents, 0
         for number in range(1, 121):
             tick = Tick(number, run.scenario.tick, run.team)

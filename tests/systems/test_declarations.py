@@ -361,12 +361,14 @@ BLANK = {
     "uint64": 0xBAD0_BAD0_BAD0,
     "uint8": 0xEE,
 }
-# Looked at in no scene here: a corridor that gets longer round a corner in free ground, agents that have
-# strayed from theirs, entrances on storeys, and members of a party whose common exit is closed.
+# Looked at in no scene here: a corridor that gets longer round a corner in free ground, the trail of a guess
+# that has no more room, agents that have strayed from theirs, entrances on storeys, and members of a party
+# whose common exit is closed.
 RARELY = {
     "Agree": {"itinerary"},
     "Route": {"waits", "layer"},
     "Enter": {"layer"},
+    "Follow": {"corridor_capacity"},
     "Walk": {"entity", "group"},
 }
 

@@ -28,7 +28,7 @@ WRITERS = {
 def test_an_agent_that_loses_its_path_has_no_portals_no_piece_and_no_strays_and_the_others_keep_theirs(
     status,
 ):
-    with simulation() as run:
+    with simulation(sets=["budget.work=60"]) as run:
         for _ in range(5):
             run.step()
         agents = run.world.agents
@@ -44,7 +44,7 @@ def test_an_agent_that_loses_its_path_has_no_portals_no_piece_and_no_strays_and_
 
 
 def test_an_agent_that_asks_anew_keeps_its_path_until_it_has_another():
-    with simulation() as run:
+    with simulation(sets=["budget.work=60"]) as run:
         for _ in range(5):
             run.step()
         agents = run.world.agents
@@ -61,7 +61,7 @@ def test_an_agent_that_asks_anew_keeps_its_path_until_it_has_another():
 
 
 def test_those_that_walk_are_told_that_their_path_was_shut_and_the_others_lose_it_silently():
-    with simulation() as run:
+    with simulation(sets=["budget.work=60"]) as run:
         for _ in range(5):
             run.step()
         agents = run.world.agents

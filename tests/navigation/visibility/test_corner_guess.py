@@ -192,7 +192,7 @@ def path_of(scene, planner, goal):
 STARVED = {
     **POCKET,
     "navigation": {"kind": "visibility"},
-    "budget": {"work": 3},
+    "budget": {"work": 6},
     "stop": {"after": 120, "when": "all_arrived"},
 }
 
