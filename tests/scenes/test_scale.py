@@ -40,11 +40,13 @@ def traced_peak(people, out):
         tracemalloc.stop()
 
 
-def test_an_agent_takes_so_many_bytes_and_no_more(tmp_path):
+def test_an_agent_takes_so_many_bytes_and_no_more(tmp_path, monkeypatch):
     """Planning of all paths in the first tick is the most, which is why three ticks are enough."""
+    # what is taken page by page is not numpy's, and would not be traced
+    monkeypatch.setattr("crowdsim.kernels.growing.LEAST_LAZY_BYTES", 1 << 60)
     traced_peak(400, tmp_path / "warm.h5")  # kernels are loaded
     few, many = traced_peak(2000, tmp_path / "few.h5"), traced_peak(10_000, tmp_path / "many.h5")
-    assert 1300 < (many - few) / 8000 < MOST_TRACED
+    assert 1500 < (many - few) / 8000 < MOST_TRACED
 
 
 def check_open(path):

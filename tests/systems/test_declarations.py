@@ -175,6 +175,7 @@ SCENES = {  # document or file, settings, ticks
         ["navigation=grid", "navigation.while_waiting=guess", "budget.work=20"],
         40,
     ),
+    "corners in free ground": (SCENARIOS / "park.yaml", [], 60),
     "slopes": (SCENARIOS / "bridge.yaml", ["bodies.priority=waiting", *EVERYTHING], 40),
     "stuck for long": (STUCK, [], 290),
     "storeys": (SCENARIOS / "two-storeys.yaml", [], 60),
@@ -361,14 +362,12 @@ BLANK = {
     "uint64": 0xBAD0_BAD0_BAD0,
     "uint8": 0xEE,
 }
-# Looked at in no scene here: a corridor that gets longer round a corner in free ground, the trail of a guess
-# that has no more room, agents that have strayed from theirs, entrances on storeys, and members of a party
-# whose common exit is closed.
+# Looked at in no scene here: agents that have strayed from their corridors, entrances on storeys, and members
+# of a party whose common exit is closed.
 RARELY = {
     "Agree": {"itinerary"},
     "Route": {"waits", "layer"},
     "Enter": {"layer"},
-    "Follow": {"corridor_capacity"},
     "Walk": {"entity", "group"},
 }
 

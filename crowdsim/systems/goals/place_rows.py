@@ -104,7 +104,8 @@ def list_standing(
     layers : (k,) int32
         The floors.
     is_yielding : (n,) uint8
-        Those that are about to stand at their `yield_target`, (n, 2) float64, m, and not at their `position`.
+        Not 0: is about to stand at its target instead of where it is.
+    yield_target, position : (n, 2) float64, m
     radius : (n,) float64, m
     is_out : (n,) bool
         Agents that do not count.
