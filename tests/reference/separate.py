@@ -1,7 +1,7 @@
 """Naive twin of the kernels behind `Separator`: all pairs, plain Python.
 
 Twin of `scan_contacts`, `list_contacts`, `scale_pushes`, `push_apart`, `gather_discs` and
-`scatter_positions`.
+`scatter_positions`; `beside` of `mark_beside`, and `measure` of `find_moved` and `recount` together.
 """
 
 import math
