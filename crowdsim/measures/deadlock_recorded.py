@@ -17,7 +17,7 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.measures.deadlock_causes import Moment
 from crowdsim.measures.deadlock_places import Segments
 from crowdsim.measures.destinations import GoalsThen, regions_set
-from crowdsim.measures.obstacles import open_areas
+from crowdsim.measures.obstacles import TURNS, open_areas
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.geometry import joins_of
@@ -237,10 +237,10 @@ class Recorded:
         """Return the ground of each floor as it was at the end of a tick:
         without areas that were closed, and obstacles that were closed ground.
         """
-        geometry = self.scenario.geometry
-        is_open = open_areas(geometry.areas, self.events, tick)
+        is_open = open_areas(self.scenario.geometry.areas, self.events, tick)
+        geometry = self.scenario.geometry.with_parts(is_open)
         shut: list[tuple[int, Any]] = [
-            (each.layer, each.polygon) for each in closed_areas(geometry.areas, is_open)
+            (each.layer, each.polygon) for each in closed_areas(geometry.areas, is_open) if each.part < 0
         ]
         obstacles: Sequence[Any] = self.scenario.obstacles if self._obstacles_are_known else ()
         shut += [
@@ -257,9 +257,7 @@ class Recorded:
         it is open.
         """
         changes = self.events[
-            self.events["kind"].isin(
-                ("AREA_OPENED", "AREA_CLOSED", "OBSTACLE_STANDS", "OBSTACLE_MOVES", "OBSTACLE_GONE")
-            )
+            self.events["kind"].isin((*TURNS, "OBSTACLE_STANDS", "OBSTACLE_MOVES", "OBSTACLE_GONE"))
         ]
         era = int((changes["tick"] <= tick).sum())
         if era not in self._walls:

@@ -12,6 +12,9 @@ import pandas as pd
 from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.model import Scenario
 
+# Events of areas and parts of a soup, and whether they are open, or there, from then on.
+TURNS = {"AREA_OPENED": True, "AREA_CLOSED": False, "PART_ADDED": True, "PART_REMOVED": False}
+
 
 def places_of_obstacles(scenario: Scenario, frames: pd.DataFrame) -> pd.DataFrame:
     """Return where the obstacles of a scenario were in the frames of a run of it.
@@ -42,7 +45,8 @@ def places_of_obstacles(scenario: Scenario, frames: pd.DataFrame) -> pd.DataFram
 
 
 def open_areas(areas: Sequence[ToggledArea], events: pd.DataFrame, tick: int) -> list[bool]:
-    """Return which areas were open at the end of a tick of a run that began with the scenario.
+    """Return which areas were open, and which parts of a soup there, at the end of a tick of a run that began
+    with the scenario.
 
     Parameters
     ----------
@@ -51,8 +55,8 @@ def open_areas(areas: Sequence[ToggledArea], events: pd.DataFrame, tick: int) ->
         As `Recording.events` returns them.
     tick : int
     """
-    turns = events[events["kind"].isin(("AREA_OPENED", "AREA_CLOSED")) & (events["tick"] <= tick)]
+    turns = events[events["kind"].isin(TURNS) & (events["tick"] <= tick)]
     is_open = [area.available for area in areas]
     for kind, area in zip(turns["kind"], turns["value"], strict=True):
-        is_open[area] = kind == "AREA_OPENED"
+        is_open[area] = TURNS[kind]
     return is_open

@@ -24,6 +24,7 @@ from crowdsim.pictures.run import (
     save,
 )
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.plan_in_time import plan_in_time
 
 OVERLAP = "#7b2cbf"
 PANEL_INCHES = 3.4  # The longer side of a panel: six of them are as wide as a page on a screen.
@@ -150,7 +151,7 @@ def _marks(plt: Any) -> list[Any]:
 
 def _draw_panel(axes: Any, panel: Panel, layer: int) -> None:
     geometry, trace = panel.scenario.geometry, panel.trace
-    draw_ground(axes, geometry.grounds[layer])
+    draw_ground(axes, plan_in_time(geometry).grounds[layer])
     _draw_exits(axes, panel.scenario, layer)
     draw_obstacles(axes, panel.scenario.obstacles, trace.last_tick, layer if geometry.floors else -1)
     _draw_trails(axes, trace, layer)

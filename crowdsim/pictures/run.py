@@ -24,10 +24,11 @@ from crowdsim.recording.made import MARK
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import EventKind
 from crowdsim.scenario.connections import Connection
-from crowdsim.scenario.geometry import Geometry, ToggledArea
+from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.obstacles import Obstacle
+from crowdsim.scenario.plan_in_time import PlanInTime, plan_in_time
 from crowdsim.scenario.queues import Queue
 from crowdsim.scenario.waypaths import Waypath
 
@@ -85,7 +86,7 @@ def draw_run(
     plt = pyplot()
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
-    trails = look_through(recording, ["trails"], geometry.grounds, note).trails
+    trails = look_through(recording, ["trails"], plan_in_time(geometry).grounds, note).trails
     note("drawing")
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     notes = draw_trails(all_axes, recording, scenario, trails)
@@ -140,16 +141,17 @@ def draw_trails(
     # by a program: where they were is not said by their timetables
     sent = set(events.loc[events["kind"] == "OBSTACLE_SENT", "value"].tolist())
     moving = [obstacle for number, obstacle in enumerate(scenario.obstacles) if number not in sent]
-    open_at_the_end = open_areas(geometry.areas, events, recording.commit.last_tick)
+    plan = plan_in_time(geometry)
+    open_at_the_end = plan.are_open(open_areas(geometry.areas, events, recording.commit.last_tick))
     last, stuck, waiting = _states_at_the_end(recording, scenario), 0, 0
-    for layer, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
+    for layer, (axes, ground) in enumerate(zip(all_axes, plan.grounds, strict=True)):
         draw_ground(axes, ground)
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
         draw_queues(axes, [queue for queue in scenario.queues if queue.layer in (-1, layer)])
         draw_connections(axes, scenario.connections, layer)
         draw_waypaths(axes, scenario.waypaths, layer)
         draw_jumps(axes, events, ground)
-        draw_doors(axes, geometry.areas, open_at_the_end, layer)
+        draw_doors(axes, plan, open_at_the_end, layer)
         draw_obstacles(axes, moving, recording.commit.last_tick, layer if geometry.floors else -1)
         _draw_lines(axes, recording, trails, layer if "layer" in trails.rows else None, named=layer == 0)
         draw_vehicles(axes, recording, scenario, layer)
@@ -490,11 +492,11 @@ OBSTACLE, OPEN, CLOSED = "#c77d1a", "#2a9d5c", "#d62828"
 QUEUE = "#7a5195"
 
 
-def draw_doors(axes: Any, areas: Sequence[ToggledArea], available: Sequence[bool], layer: int) -> None:
-    """Draw the areas of a floor that can be closed: green and empty while they are open (thin where they are
-    rooms of a grid map), red and filled while they are closed.
+def draw_doors(axes: Any, plan: PlanInTime, available: Sequence[bool], layer: int) -> None:
+    """Draw what of a floor can be closed: green and empty while it is open (thin where that is a room of a
+    grid map), red and filled while it is closed.
     """
-    for area, is_open in zip(areas, available, strict=True):
+    for place, (area, is_open) in enumerate(zip(plan.areas, available, strict=True)):
         if area.layer not in (-1, layer):
             continue
         colour = OPEN if is_open else CLOSED
@@ -511,7 +513,7 @@ def draw_doors(axes: Any, areas: Sequence[ToggledArea], available: Sequence[bool
                 zorder=3.5,
             )
         left, bottom, right, top = area.area.bounds
-        label = area.name if is_open else f"{area.name} (closed)"
+        label = plan.label(place, is_open=is_open)
         # where the door itself is not
         beside = (right, 0.5 * (bottom + top)) if top - bottom > right - left else (left, top)
         axes.annotate(

@@ -34,6 +34,7 @@ from crowdsim.pictures.run import (
 )
 from crowdsim.printable import counted
 from crowdsim.scenario.geometry import Filled
+from crowdsim.scenario.plan_in_time import plan_in_time
 from crowdsim.setup.build import Built, grid_of
 from crowdsim.setup.paths import Line, lines_of
 
@@ -84,6 +85,7 @@ def draw_scenario(
     plt = pyplot()
     scenario, mesh = built.scenario, built.world.mesh
     geometry = scenario.geometry
+    plan = plan_in_time(geometry)
     if radius is None:
         radius = float(built.agents.radius.min()) if len(built.agents) else 0.2
     if "sectors" in layers and geometry.filled is None:
@@ -94,10 +96,10 @@ def draw_scenario(
     grid, own_radius = _grid_of(built, radius) if "cells" in layers else (None, radius)
     lines = lines_of(built, MOST_PATHS) if "paths" in layers else []
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
-    for number, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
+    for number, (axes, ground) in enumerate(zip(all_axes, plan.grounds, strict=True)):
         draw_ground(axes, ground)
         _draw_areas(axes, built, number)
-        draw_doors(axes, geometry.areas, [area.available for area in geometry.areas], number)
+        draw_doors(axes, plan, [area.available for area in plan.areas], number)
         draw_obstacles(axes, scenario.obstacles, scenario.stop.ticks, number if geometry.floors else -1)
         draw_goals(axes, [goal if goal.layer in (-1, number) else None for goal in scenario.goals], {})
         draw_queues(axes, [queue for queue in scenario.queues if queue.layer in (-1, number)])

@@ -32,6 +32,7 @@ from crowdsim.pictures.run import (
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.plan_in_time import plan_in_time
 
 MOST_GROUPS = 12  # With a line of their own, the largest; more cannot be told apart. The others are one line.
 ALL, OTHERS = "all agents", "other groups"
@@ -226,7 +227,7 @@ def draw_sheet(
     plt = pyplot()
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
-    seen = look_through(recording, shown, geometry.grounds, note)
+    seen = look_through(recording, shown, plan_in_time(geometry).grounds, note)
     note("drawing")
     plans, charts = (
         [name for name in shown if name in ON_THE_PLAN],
@@ -314,7 +315,8 @@ def _draw_density(part: Any, all_axes: Sequence[Any], scenario: Scenario, densit
     known = density.highest[np.isfinite(density.highest)]
     most = max(LEAST_SCALE, float(np.quantile(known, 0.999)) if len(known) else 0.0)
     image = None
-    for layer, (axes, ground) in enumerate(zip(all_axes, scenario.geometry.grounds, strict=True)):
+    grounds = plan_in_time(scenario.geometry).grounds
+    for layer, (axes, ground) in enumerate(zip(all_axes, grounds, strict=True)):
         draw_ground(axes, ground)
         draw_goals(
             axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], {}, named=False

@@ -38,7 +38,8 @@ _ROUNDING_TICKS = 1e-6
 LASTING = (
     EventKind.AREA_OPENED, EventKind.AREA_CLOSED, EventKind.TILE_REMOVED, EventKind.TILE_ADDED,
     EventKind.OBSTACLE_APPEARED, EventKind.OBSTACLE_GONE, EventKind.OBSTACLE_STANDS, EventKind.OBSTACLE_MOVES,
-    EventKind.OBSTACLE_SENT, EventKind.RADIUS_SET, EventKind.SENT,
+    EventKind.OBSTACLE_SENT, EventKind.RADIUS_SET, EventKind.SENT, EventKind.PART_ADDED,
+    EventKind.PART_REMOVED,
 )  # fmt: skip
 
 

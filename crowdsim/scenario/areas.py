@@ -94,13 +94,13 @@ def _check_on_storey(
 
 
 def closed_areas(areas: Sequence[ToggledArea], available: Sequence[bool]) -> list[Shut]:
-    """Return the ground that is closed, area by area.
+    """Return the ground that is closed, area by area, and the parts of a soup that are not there.
 
     Parameters
     ----------
     areas : sequence of ToggledArea
     available : sequence of bool
-        Which of them are open.
+        Which of them are open, or there.
 
     Returns
     -------
@@ -109,8 +109,10 @@ def closed_areas(areas: Sequence[ToggledArea], available: Sequence[bool]) -> lis
     """
     opened = [area.area for area, is_open in zip(areas, available, strict=True) if is_open and area.shared]
     found = []
-    for area, is_open in zip(areas, available, strict=True):
-        if not is_open:
+    for number, (area, is_open) in enumerate(zip(areas, available, strict=True)):
+        if not is_open and area.is_part:
+            found.append(Shut(area.name, shapely.Polygon(), True, part=number))
+        elif not is_open:
             near = [each for each in opened if shapely.intersects(each, area.area)] if area.shared else []
             left = (
                 cleaned(

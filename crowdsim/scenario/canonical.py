@@ -140,7 +140,9 @@ def _event(event: Event, scenario: Scenario) -> dict[str, Any]:
         when = {"inside": event.inside.name, "count": event.count, "waiting": event.inside.waiting}
     change, what = event.change, dict[str, Any]()
     if isinstance(change, AreaChange):
-        what = {"open" if change.opens else "close": scenario.geometry.areas[change.area].name}
+        area = scenario.geometry.areas[change.area]
+        verbs = ("remove_part", "add_part") if area.is_part else ("close", "open")
+        what = {verbs[change.opens]: area.name}
     elif isinstance(change, TileChange):
         what = {"remove_tile" if change.goes else "add_tile": _tile(change, scenario)}
     elif isinstance(change, SignalChange):
@@ -166,7 +168,16 @@ def _geometry(geometry: Geometry) -> dict[str, Any]:
             **({"storey": geometry.floor_names[each.layer]} if each.layer >= 0 else {}),
         }
         for each in geometry.areas
+        if not each.is_part
     ]
+    if geometry.refill is not None:
+        there = frozenset(each.name for each in geometry.areas if each.is_part and each.available)
+        return {
+            "soup": geometry.refill.data(there),
+            **({"areas": areas} if areas else {}),
+            "clearance": geometry.clearance,
+            "resolved": True,
+        }
     if not geometry.floors:
         return {
             **_ground(geometry.walkable, geometry.obstacles),

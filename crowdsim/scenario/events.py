@@ -1,5 +1,5 @@
-"""Events of a scenario: areas are opened and closed, tiles taken out and put back, agents made wider, signals
-given.
+"""Events of a scenario: areas are opened and closed, parts of a soup and tiles taken out and put back, agents
+made wider, signals given.
 """
 
 from __future__ import annotations
@@ -27,7 +27,17 @@ from crowdsim.scenario.timetable import ticks_in
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 
 WHEN = ("at", "when")
-WHAT = ("open", "close", "remove_tile", "add_tile", "set_radius", "signal", "end_signal")
+WHAT = (
+    "open",
+    "close",
+    "add_part",
+    "remove_part",
+    "remove_tile",
+    "add_tile",
+    "set_radius",
+    "signal",
+    "end_signal",
+)
 
 
 def resolve_events(
@@ -88,17 +98,19 @@ def _change(
     problems: Problems,
 ) -> Change | None:
     """Return what happens, or None where that cannot be."""
-    if key in ("open", "close"):
-        names, name = [area.name for area in geometry.areas], getattr(shape, key)
-        if name in names:
-            return AreaChange(names.index(name), key == "open")
+    if key in ("open", "close", "add_part", "remove_part"):
+        is_of_part, name = key.endswith("_part"), getattr(shape, key)
+        places = {area.name: place for place, area in enumerate(geometry.areas) if area.is_part == is_of_part}
+        if name in places:
+            return AreaChange(places[name], key in ("open", "add_part"), is_of_part)
+        what, where = ("part", "geometry.soup.parts") if is_of_part else ("area", "geometry.areas")
         problems.add(
             (*path, key),
-            f'there is no area "{name}"',
+            f'there is no {what} "{name}"',
             (
-                f"{suggestion(name, names)} Known are {listed(names)}.".strip()
-                if names
-                else "Declare it under geometry.areas."
+                f"{suggestion(name, list(places))} Known are {listed(list(places))}.".strip()
+                if places
+                else f"Declare it under {where}."
             ),
         )
         return None

@@ -11,13 +11,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import CLEARANCE_M, FloorPlan, Join, Plane, Terrain
+from crowdsim.geometry.steps import Steps
 from crowdsim.geometry.surface import STEP_M, Patch
 from crowdsim.navigation.grid.layout import Raster
 from crowdsim.printable import counted
@@ -145,22 +146,41 @@ class Filled:
     layers: NDArray[np.int32]
 
 
+class Refill(Protocol):
+    """Fills the ground anew as parts of a soup come and go."""
+
+    def ground(self, present: frozenset[str]) -> Geometry:
+        """Return the ground while the parts of these names are there."""
+
+    def steps(self, present: frozenset[str]) -> Steps[Geometry]:
+        """Return the same, resting in between."""
+
+    def corners(self, present: frozenset[str]) -> NDArray[np.float64]:
+        """Return the corners of the triangles that are there then, (nt, 3, 3) m."""
+
+    def data(self, present: frozenset[str]) -> dict[str, Any]:
+        """Return it as a scenario says it, as plain dicts, lists and scalars."""
+
+
 @dataclass(frozen=True, eq=False)
 class ToggledArea:
-    """A part of the ground that is closed and opened while a scenario runs.
+    """A part of the ground that is closed and opened while a scenario runs, or of the triangles that it is
+    filled from, which come and go.
 
     Attributes
     ----------
     name : str
     area : shapely Polygon or MultiPolygon
-        As given: it may reach beyond the ground.
+        As given: it may reach beyond the ground. Of triangles what they cover in plan.
     available : bool
-        Whether it is open at the begin.
+        Whether it is open, or there, at the begin.
     shared : bool
         Whether what another shared area that is open holds too stays open: those of grid maps, which overlap
         as they like ([Pathfinding undated], section 2).
     layer : int
-        Number of the floor on which it lies; -1 where there is one level floor.
+        Number of the floor on which it lies; -1 where there is one level floor, and of triangles.
+    is_part : bool
+        Whether it is a part of a soup: its triangles come and go.
     """
 
     name: str
@@ -168,6 +188,7 @@ class ToggledArea:
     available: bool = True
     shared: bool = False
     layer: int = -1
+    is_part: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,6 +238,10 @@ class Geometry:
         Whether some navigation weighs metres everywhere, by what sees them.
     layout : GridLayout or None
         Of a grid over it; None where there are several floors, and where it is not known.
+    filled : Filled or None
+        Of a soup.
+    refill : Refill or None
+        Of a soup parts of which come and go.
     """
 
     walkable: Any
@@ -231,6 +256,7 @@ class Geometry:
     layout: GridLayout | None = None
     weighs_all: bool = False
     filled: Filled | None = None
+    refill: Refill | None = None
 
     def __repr__(self) -> str:
         floors = f" on {counted(len(self.floors), 'floor')}" if self.floors else ""
@@ -281,6 +307,40 @@ class Geometry:
                 miss = min(abs(float(plane.height(place)[0]) - z) for plane in own or [floor.plane])
                 found.append((miss, number))
         return min(found)[1] if found else -1
+
+    def with_parts(self, available: Sequence[bool]) -> Geometry:
+        """Return the ground as it is while some parts of its soup are there.
+
+        Parameters
+        ----------
+        available : sequence of bool
+            Of each area; what is said of those that are no parts does not matter.
+        """
+        if self.refill is None:
+            return self
+        present = [
+            area.name
+            for area, is_there in zip(self.areas, available, strict=True)
+            if area.is_part and is_there
+        ]
+        return self.refilled(self.refill.ground(frozenset(present)), frozenset(present))
+
+    def refilled(self, ground: Geometry, present: frozenset[str]) -> Geometry:
+        """Return ground of the same soup, with parts of these names, with what this knows of all of them."""
+        areas = tuple(
+            replace(area, available=area.name in present) if area.is_part else area for area in self.areas
+        )
+        return replace(ground, areas=areas, weighs_all=self.weighs_all, refill=self.refill)
+
+    def triangles(self) -> NDArray[np.float64] | None:
+        """Return the corners of the triangles that are there, (nt, 3, 3) m, where some come and go; else
+        None.
+        """
+        if self.refill is None:
+            return None
+        return self.refill.corners(
+            frozenset(area.name for area in self.areas if area.is_part and area.available)
+        )
 
     @property
     def grounds(self) -> tuple[Any, ...]:

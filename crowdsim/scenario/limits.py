@@ -49,6 +49,7 @@ MAX_VERTICES = 1_000_000  # Vertices of all polygons of a scenario.
 MAX_GEOMETRY_CHARACTERS = 2 * MAX_FILE_BYTES
 MAX_FACES = 300_000  # Triangles of a mesh in space; some 3 ms each where they overlap a lot.
 MAX_TRIANGLES = 5_000_000  # Of a soup; some 0.3 kB each while it is filled.
+MAX_PARTS = 16  # Of a soup that come and go; ground is filled before the run with all of them, and with none.
 MAX_CELLS = 50_000_000  # Of the ground of a soup: 1 GB while it is filled.
 MAX_SURFACES = 254  # Kinds of ground of a soup: a byte for each cell says which.
 MAX_FLOORS = 1_000  # Storeys, and as many connections.

@@ -50,7 +50,7 @@ from crowdsim.scenario.storeys import resolve_storeys
 from crowdsim.scenario.surfaces import resolve_surface
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems, described, listed
 from crowdsim.scenario.tree import Path as KeyPath
-from crowdsim.scenario.waypaths import resolve_waypaths
+from crowdsim.scenario.waypaths import Waypath, resolve_waypaths
 from crowdsim.scenario.yaml_reader import read_yaml
 from crowdsim.tunable import MOST_POINTS
 
@@ -287,6 +287,8 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         geometry = with_kinds(geometry, navigations, problems)
         check_watchers(navigations, groups, problems)
         _check_heights(navigations, len(geometry.grounds) > 1, problems)
+        if geometry.refill is not None:
+            _refuse_with_parts(navigations, waypaths, groups, jumps is not None, problems)
     _refuse_idle_numbers(sections, navigations, geometry, problems)
     obstacles: tuple[Obstacle, ...] = ()
     if "obstacles" in values and geometry is not None:
@@ -464,6 +466,36 @@ def _check_heights(navigations: Mapping[KeyPath, Chosen], has_floors: bool, prob
                     "Heights are for several floors.",
                     key=True,
                 )
+
+
+def _refuse_with_parts(
+    navigations: Mapping[KeyPath, Chosen],
+    waypaths: Sequence[Waypath],
+    groups: Sequence[Group],
+    has_jumps: bool,
+    problems: Problems,
+) -> None:
+    """Refuse what is laid out once, before the run, where parts of a soup come and go."""
+    found: list[tuple[KeyPath, str]] = []
+    for path, chosen in navigations.items():
+        if chosen.name == "grid":
+            found.append((path, "cells are laid over the ground"))
+        elif chosen.values.get("tile_size", 0.0) > 0.0:
+            found.append(((*path, "tile_size"), "tiles are cut out of the ground"))
+    found += [(("waypaths", each.name), "waypaths are laid over the ground") for each in waypaths]
+    if has_jumps:
+        found.append((("jumps",), "where agents jump is held against the ground as it is"))
+    found += [
+        (("groups",), f'the curves of vehicles (group "{group.name}") are found')
+        for group in groups
+        if group.vehicle is not None
+    ]
+    for path, why in found:
+        problems.add(
+            path,
+            f"does not go with parts of a soup that come and go: {why} once, before the run",
+            "Leave it out, or geometry.soup.parts; areas of geometry.areas may open and close instead.",
+        )
 
 
 def _refuse_unknown_floors(measures: Sequence[MeasuredPlace], problems: Problems) -> None:

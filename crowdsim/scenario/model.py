@@ -51,18 +51,21 @@ class Stop:
 
 @dataclass(frozen=True)
 class AreaChange:
-    """An area is opened or closed.
+    """An area is opened or closed, or a part of a soup comes or goes.
 
     Attributes
     ----------
     area : int
         Index into `Geometry.areas`.
     opens : bool
-        Whether the area becomes available, or a wall.
+        Whether the area becomes available, or a wall; of a part whether it is there from then on.
+    is_part : bool
+        Whether it is a part of a soup.
     """
 
     area: int
     opens: bool
+    is_part: bool = False
 
 
 @dataclass(frozen=True)
@@ -175,12 +178,13 @@ class Event:
 
     @property
     def opens(self) -> bool:
-        """Whether there is more ground for agents afterwards: an area or a tile that comes, or a radius that
-        may fit where the one before did not.
+        """Whether there may be more ground for agents afterwards: an area or a tile that comes, a part of a
+        soup that comes or goes, as a bridge or a wall does, or a radius that may fit where the one before did
+        not.
         """
         change = self.change
         if isinstance(change, AreaChange):
-            return change.opens
+            return change.opens or change.is_part
         return isinstance(change, RadiusChange) or (isinstance(change, TileChange) and not change.goes)
 
 

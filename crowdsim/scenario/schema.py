@@ -470,8 +470,8 @@ TileOf = Annotated[
 
 
 class EventShape(Shape):
-    """Something that happens once: exactly one of `at` and `when` says when,
-    exactly one of `open`, `close`, `remove_tile`, `add_tile`, `set_radius`, `signal` and `end_signal` what.
+    """Something that happens once: exactly one of `at` and `when` says when, exactly one of `open`, `close`,
+    `add_part`, `remove_part`, `remove_tile`, `add_tile`, `set_radius`, `signal` and `end_signal` what.
     """
 
     at: Seconds | None = Field(default=None, description="Simulated time, s.")
@@ -487,6 +487,12 @@ class EventShape(Shape):
     )
     close: Name | None = Field(
         default=None, description="Name of an area of the geometry that becomes a wall."
+    )
+    add_part: Name | None = Field(
+        default=None, description="Name of a part of geometry.soup that is there from then on."
+    )
+    remove_part: Name | None = Field(
+        default=None, description="Name of a part of geometry.soup that is gone from then on."
     )
     remove_tile: TileOf | None = Field(
         default=None,

@@ -20,6 +20,7 @@ from crowdsim.scenario.limits import (
     MAX_FACES,
     MAX_FLOORS,
     MAX_KEY_LENGTH,
+    MAX_PARTS,
     MAX_SURFACES,
 )
 
@@ -376,6 +377,32 @@ class SoupSurfaceShape(Shape):
     )
 
 
+class SoupPartShape(Shape):
+    """Triangles that come and go while the scenario runs."""
+
+    materials: (
+        Annotated[list[Annotated[str, Field(max_length=MAX_KEY_LENGTH)]], Field(min_length=1)] | None
+    ) = Field(default=None, description="Names of their materials; by default that of the part.")
+    file: FileName | None = Field(
+        default=None, description="A file of their own, read as that of the soup, in place of materials."
+    )
+    present: bool = Field(default=True, description="Whether they are there at the beginning.")
+
+
+class SoupZoneShape(Shape):
+    """One end of a link, as crowdsim writes it."""
+
+    wkt: str
+    height: Metres
+
+
+class SoupLinkShape(Shape):
+    """What takes a body on while ground is filled, as crowdsim writes it."""
+
+    enter: SoupZoneShape
+    exit: SoupZoneShape
+
+
 class SoupShape(Shape):
     """Ground from any triangles, in any order, with cracks and overlaps: all that a body gets to from where
     it stands, step by step [Smith 2002].
@@ -412,6 +439,13 @@ class SoupShape(Shape):
             "name, as they do terrain. Where triangles of two lie at one height, the last in the list counts."
         ),
     )
+    parts: Annotated[dict[Name, SoupPartShape], Field(max_length=MAX_PARTS)] = Field(
+        default={},
+        description=(
+            "Triangles that come and go, by name: events add and remove them, and the ground is filled anew "
+            "while the scenario runs."
+        ),
+    )
     seeds: Annotated[
         list[Point3],
         Field(min_length=1, max_length=MAX_AREAS),
@@ -435,6 +469,10 @@ class SoupShape(Shape):
     )
     most_cells: Annotated[int, Field(ge=1, le=MAX_CELLS)] = Field(
         default=MAX_CELLS, description="So many cells are filled at most."
+    )
+    links: list[SoupLinkShape] = Field(
+        default=[],
+        description="In scenarios that crowdsim has written into a recording: connections with heights.",
     )
 
 

@@ -1,4 +1,6 @@
-"""Ground from any triangles: read, filled from places where an agent can stand, and gathered into sectors."""
+"""Ground from any triangles as a scenario says it: files and lists of triangles, rules, surfaces, parts, and
+what is wrong with them.
+"""
 
 from __future__ import annotations
 
@@ -12,31 +14,35 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.geometry.floor_plans import Terrain
-from crowdsim.geometry.surface import Patch
-from crowdsim.kernels.disk_cache import kept_arrays
+from crowdsim.geometry.steps import at_once
 from crowdsim.navigation.soup.drops import Drop, drops_of
-from crowdsim.navigation.soup.fill import Cells, ExitRefused, FillRules, Link, SeedRefused, Zone, fill
-from crowdsim.navigation.soup.ground import floors_of, patches_of, plates_of
-from crowdsim.navigation.soup.sectors import Portals, SectorGraph, Sectors, gather
+from crowdsim.navigation.soup.fill import ExitRefused, FillRules, Link, SeedRefused, Zone
+from crowdsim.navigation.soup.ground import floors_of, patch_steps, plates_of
 from crowdsim.printable import counted
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.connections import Connection, End, directions, fall_s, is_one_way
 from crowdsim.scenario.files import FileRefused
-from crowdsim.scenario.geometry import Filled, Geometry
-from crowdsim.scenario.limits import MAX_AGENTS, MAX_COORDINATE_M, MAX_TRIANGLES
+from crowdsim.scenario.filled_ground import (
+    ALWAYS,
+    FilledCells,
+    PartsOfSoup,
+    Triangles,
+    check_size,
+    found_floors,
+    geometry_of,
+)
+from crowdsim.scenario.geometry import Geometry, ToggledArea
+from crowdsim.scenario.limits import MAX_AGENTS, MAX_COORDINATE_M, MAX_FACES, MAX_TRIANGLES
 from crowdsim.scenario.schema_connections import KINDS, CarrierShape
 from crowdsim.scenario.shapes import GRID_M
-from crowdsim.scenario.surfaces import as_floors
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 from crowdsim.scenario.triangle_files import read_triangles
 
 _PATH: Path = ("geometry", "soup")
 _METRES = {"mm": 0.001, "cm": 0.01, "m": 1.0, "in": 0.0254, "ft": 0.3048}
-_LEAST_AREA_M2 = 1e-12  # A triangle with less is a line or a point, and stands in nobody's way.
 _LEAST_FALL_M = 1e-3  # A drop may be one since there is no room for a head further up.
-MOST_SECTORS = 100_000  # Each becomes a polygon of the mesh or several: some 2 ms.
+_STRIP_M = 0.02  # Half the width of a triangle on edge in pictures.
 
 
 def resolve_soup(
@@ -65,18 +71,17 @@ def resolve_soup(
     if (soup.file is None) == (soup.triangles is None):
         problems.add(_PATH, "exactly one of file and triangles says what there is", "Give one of them.")
         return None
+    read = _triangles(soup, reader, problems)
+    if read is None:
+        return None
+    corners, material, materials, own_file = read
     source: Path = (*_PATH, "triangles" if soup.file is None else "file")
     said = "" if soup.file is None else f"{soup.file}: "
     try:
-        corners, material, materials = _triangles(soup, reader)
         _check_places(corners)
-    except FileRefused as refused:
-        problems.add(source, f"{said}{refused}", refused.way_out)
-        return None
     except NavigationError as error:
         problems.add(source, f"{said}{error}")
         return None
-    corners = corners * _METRES[soup.unit] if soup.file is not None else corners
     if np.abs(corners).max() > MAX_COORDINATE_M:
         far = int(np.argmax(np.abs(corners).max(axis=(1, 2)))) + 1
         problems.add(
@@ -94,9 +99,22 @@ def resolve_soup(
     surfaces = _surfaces_of(soup, material, materials, problems)
     if surfaces is None:
         return None
+    part = _parts_of(soup, material, materials, own_file, problems)
+    if part is None:
+        return None
     links, ends = _links_of(carriers, reader, problems)
+    for number, each in enumerate(soup.links):
+        links.append(
+            Link(*(Zone(shapely.from_wkt(end.wkt), float(end.height)) for end in (each.enter, each.exit)))
+        )
+        ends.append((*_PATH, "links", number))
+    seeds = [[float(each) for each in seed] for seed in soup.seeds]
+    triangles = Triangles(corners, surfaces, part, seeds, rules, links)
+    names = tuple(sorted(soup.parts))
+    present = [number for number, name in enumerate(names) if soup.parts[name].present]
     try:
-        graph, cells, nbytes = _kept_ground(corners, surfaces, soup, rules, links)
+        filled = triangles.kept(present) if not names else triangles.kept_with_some(present, len(names))
+        check_size(filled.graph)
     except ExitRefused as refused:
         problems.add(
             ends[refused.number],
@@ -110,20 +128,17 @@ def resolve_soup(
     except NavigationError as error:
         problems.add(_PATH, str(error))
         return None
-    if len(graph.sectors.z) > MOST_SECTORS:
-        problems.add(
-            _PATH,
-            f"the ground has {len(graph.sectors.z):,} sectors, but may have at most {MOST_SECTORS:,}",
-            "Take larger cells.",
-        )
-        return None
+    graph = filled.graph
     notes.add(
         _PATH,
-        f"{cells:,} cells of {rules.cell:g} m are reached, {cells * rules.cell**2:,.1f} m2; they are "
-        f"{len(graph.sectors.z):,} sectors with {len(graph.portals.side):,} portals "
-        f"({_size(graph.nbytes)}, {graph.nbytes / nbytes:.1%} of the cells' {_size(nbytes)})",
+        f"{filled.cells:,} cells of {rules.cell:g} m are reached, {filled.cells * rules.cell**2:,.1f} m2; "
+        f"they are {len(graph.sectors.z):,} sectors with {len(graph.portals.side):,} portals "
+        f"({_size(graph.nbytes)}, {graph.nbytes / filled.nbytes:.1%} of the cells' {_size(filled.nbytes)})",
     )
-    patches, floors = patches_of(graph), floors_of(graph, rules.height)
+    if names:
+        return _with_parts(shape, triangles, filled, names, present, problems)
+    plates, floors = plates_of(graph), floors_of(graph, rules.height)
+    patches = at_once(patch_steps(graph, plates))
     drops: list[Drop] = []
     if soup.drop is not None:
         try:
@@ -137,12 +152,95 @@ def resolve_soup(
                 (*_PATH, "drop"),
                 f"{counted(len(drops), 'drop')} over edges, by {min(falls):.2f} to {max(falls):.2f} m",
             )
-    _, plate = np.unique(plates_of(graph), return_inverse=True)
-    geometry = as_floors(patches, floors, rules.height, graph.step)
-    geometry = replace(geometry, filled=Filled(graph, floors[plate]))
-    if soup.surfaces:
-        geometry = replace(geometry, terrain=_terrain_of(graph, patches, floors, soup))
-    return geometry, _drop_connections(drops, set(carriers))
+    return geometry_of(graph, plates, patches, floors, rules, soup), _drop_connections(drops, set(carriers))
+
+
+def _with_parts(
+    shape: schema.GeometryShape,
+    triangles: Triangles,
+    filled: FilledCells,
+    names: tuple[str, ...],
+    present: list[int],
+    problems: Problems,
+) -> tuple[Geometry, tuple[Connection, ...]] | None:
+    """Return the ground of a soup parts of which come and go."""
+    soup = shape.soup
+    assert soup is not None
+    refused = [
+        (soup.drop is not None, "drop", "drops over edges are found once, before the run"),
+        (bool(shape.terrain), "terrain", "drawn terrain is cut out of the ground once, before the run"),
+    ]
+    for is_given, key, why in refused:
+        if is_given:
+            where = (*_PATH, key) if key == "drop" else ("geometry", key)
+            problems.add(where, f"{key} does not go with parts of a soup: {why}", "Leave one of them out.")
+    if len(triangles.corners) > MAX_FACES:
+        problems.add(
+            (*_PATH, "parts"),
+            f"there are {len(triangles.corners):,} triangles, but with parts there may be at most "
+            f"{MAX_FACES:,}: recordings keep them, to fill the ground anew",
+            "Simplify it, or leave the parts out.",
+        )
+    if problems.found:
+        return None
+    everything = list(range(len(names)))
+    cases = [present, *(each for each in (everything, []) if each != present)]
+    known = found_floors(triangles, filled, cases)
+    refill = PartsOfSoup(triangles, soup, names, known)
+    areas = tuple(
+        ToggledArea(
+            name, _in_plan(triangles.corners[triangles.part == number]), number in present, is_part=True
+        )
+        for number, name in enumerate(names)
+    )
+    there = frozenset(names[number] for number in present)
+    return replace(refill.ground(there), areas=areas, refill=refill), ()
+
+
+def _in_plan(corners: NDArray[np.float64]) -> Any:
+    """Return what triangles cover as seen from above; those on edge as narrow strips."""
+    outlines = shapely.polygons(np.concatenate([corners, corners[:, :1]], axis=1)[:, :, :2])
+    shapes = shapely.make_valid(outlines)
+    strips = shapely.buffer(shapely.boundary(outlines), _STRIP_M, cap_style="flat", join_style="mitre")
+    found = shapely.union_all([*shapely.get_parts(shapely.get_parts(shapes)), *strips], grid_size=GRID_M)
+    return shapely.orient_polygons(
+        shapely.multipolygons([each for each in shapely.get_parts(found) if each.geom_type == "Polygon"])
+    )
+
+
+def _parts_of(
+    soup: schema.SoupShape,
+    material: NDArray[np.int64],
+    materials: Sequence[str],
+    own_file: NDArray[np.int16],
+    problems: Problems,
+) -> NDArray[np.int16] | None:
+    """Return the number of the part of each triangle, `ALWAYS` for those of none; None where there are
+    problems.
+    """
+    part, of_material = own_file.copy(), dict[str, str]()
+    for number, name in enumerate(sorted(soup.parts)):
+        shape, path = soup.parts[name], (*_PATH, "parts", name)
+        if shape.file is not None:
+            continue
+        for each in shape.materials or [name]:
+            if each not in materials:
+                known = sorted({known for known in materials if known})
+                problems.add(
+                    path,
+                    f'no triangle is made of "{each}"',
+                    suggestion(each, known)
+                    or (f"There is {listed(known)}." if known else "None has a name."),
+                )
+                return None
+            if each in of_material:
+                problems.add(
+                    path, f'"{each}" belongs to the part "{of_material[each]}" already', "Name it once."
+                )
+                return None
+            of_material[each] = name
+            part[(material == materials.index(each)) & (own_file == ALWAYS)] = number
+    return part
 
 
 def _drop_connections(drops: Sequence[Drop], taken: set[str]) -> tuple[Connection, ...]:
@@ -221,50 +319,74 @@ def _surfaces_of(
     return own[material] if len(own) else np.ones(len(material), dtype=np.uint8)
 
 
-def _terrain_of(
-    graph: SectorGraph, patches: Sequence[Patch], floors: NDArray[np.int32], soup: schema.SoupShape
-) -> tuple[tuple[Terrain, ...], ...]:
-    """Return the surfaces as terrain, floor by floor."""
-    surface = graph.sectors.surface[np.unique(plates_of(graph))]
-    found: list[list[Terrain]] = [[] for _ in range(int(floors.max()) + 1)]
-    for name, number in sorted((name, number) for number, name in enumerate(soup.surfaces, 2)):
-        for layer, own in enumerate(found):
-            grounds = [
-                patch.ground
-                for patch in patches
-                if surface[patch.sheet] == number and floors[patch.sheet] == layer
-            ]
-            if grounds:
-                area = shapely.union_all(grounds, grid_size=GRID_M)
-                own.append(Terrain(name, area, float(soup.surfaces[name].speed)))
-    return tuple(tuple(own) for own in found) if any(found) else ()
-
-
 def _triangles(
-    soup: schema.SoupShape, reader: AreaReader
-) -> tuple[NDArray[np.float64], NDArray[np.int64], Sequence[str]]:
-    """Return the corners of all triangles as they are given, (nt, 3, 3), z up, and their materials:
-    of each its place among the names.
+    soup: schema.SoupShape, reader: AreaReader, problems: Problems
+) -> tuple[NDArray[np.float64], NDArray[np.int64], list[str], NDArray[np.int16]] | None:
+    """Return the corners of all triangles, (nt, 3, 3) m, z up, and their materials: of each its place among
+    the names; and the part whose file they are from, `ALWAYS` for others. None where there are problems.
     """
     if soup.file is None:
         corners = np.array(soup.triangles, dtype=np.float64).reshape(-1, 3, 3)
         if soup.materials is not None and len(soup.materials) != len(corners):
-            raise NavigationError(
-                f"there are {len(corners):,} triangles, but {len(soup.materials):,} names in materials"
+            problems.add(
+                (*_PATH, "triangles"),
+                f"there are {len(corners):,} triangles, but {len(soup.materials):,} names in materials",
             )
+            return None
         names, material = np.unique(soup.materials or [""] * len(corners), return_inverse=True)
-        return corners, material, [str(name) for name in names]
-    vertices, faces, material, materials = read_triangles(soup.file, reader.access, soup.up)
-    if not len(faces):
-        raise NavigationError("there are no triangles in it")
-    if faces.min() < 0 or faces.max() >= len(vertices):
-        bad = int(np.flatnonzero((faces < 0).any(axis=1) | (faces >= len(vertices)).any(axis=1))[0]) + 1
-        raise NavigationError(
-            f"triangle {bad} names a corner that does not exist; there are {len(vertices):,}"
+        materials = [str(name) for name in names]
+    else:
+        found = _of_file(soup.file, (*_PATH, "file"), soup, reader, problems)
+        if found is None:
+            return None
+        corners, material, materials = found
+    part = np.full(len(corners), ALWAYS, dtype=np.int16)
+    for number, name in enumerate(sorted(soup.parts)):
+        shape, path = soup.parts[name], (*_PATH, "parts", name)
+        if shape.file is None:
+            continue
+        if shape.materials is not None:
+            problems.add(path, "materials and file are both given", "Keep one of them.")
+            return None
+        found = _of_file(shape.file, (*path, "file"), soup, reader, problems)
+        if found is None:
+            return None
+        corners = np.concatenate([corners, found[0]])
+        material = np.concatenate([material, found[1] + len(materials)])
+        materials = [*materials, *found[2]]
+        part = np.concatenate([part, np.full(len(found[0]), number, dtype=np.int16)])
+    if len(corners) > MAX_TRIANGLES:
+        problems.add(
+            _PATH, f"there are {len(corners):,} triangles, but there may be at most {MAX_TRIANGLES:,}"
         )
-    if len(faces) > MAX_TRIANGLES:
-        raise NavigationError(f"it has {len(faces):,} triangles, but may have at most {MAX_TRIANGLES:,}")
-    return vertices[faces], material, materials
+        return None
+    return corners, material, materials, part
+
+
+def _of_file(
+    file: str, path: Path, soup: schema.SoupShape, reader: AreaReader, problems: Problems
+) -> tuple[NDArray[np.float64], NDArray[np.int64], list[str]] | None:
+    """Return what `_triangles` does of one file; None where there are problems."""
+    try:
+        vertices, faces, material, materials = read_triangles(file, reader.access, soup.up)
+    except FileRefused as refused:
+        problems.add(path, f"{file}: {refused}", refused.way_out)
+        return None
+    except NavigationError as error:
+        problems.add(path, f"{file}: {error}")
+        return None
+    wrong = ""
+    if not len(faces):
+        wrong = "there are no triangles in it"
+    elif faces.min() < 0 or faces.max() >= len(vertices):
+        bad = int(np.flatnonzero((faces < 0).any(axis=1) | (faces >= len(vertices)).any(axis=1))[0]) + 1
+        wrong = f"triangle {bad} names a corner that does not exist; there are {len(vertices):,}"
+    elif len(faces) > MAX_TRIANGLES:
+        wrong = f"it has {len(faces):,} triangles, but may have at most {MAX_TRIANGLES:,}"
+    if wrong:
+        problems.add(path, f"{file}: {wrong}")
+        return None
+    return vertices[faces] * _METRES[soup.unit], material, list(materials)
 
 
 def _check_places(corners: NDArray[np.float64]) -> None:
@@ -289,57 +411,3 @@ def _rules_of(soup: schema.SoupShape, height: float) -> FillRules:
         steepest=float(soup.steepest),
         most_cells=int(soup.most_cells),
     )
-
-
-def _kept_ground(
-    corners: NDArray[np.float64],
-    surfaces: NDArray[np.uint8],
-    soup: schema.SoupShape,
-    rules: FillRules,
-    links: Sequence[Link],
-) -> tuple[SectorGraph, int, int]:
-    """Return the sectors of the ground, and the number of its cells and of their bytes;
-    they are kept on disk under a hash of the triangles, their surfaces, the seeds, the links and the rules.
-    """
-    edges = corners[:, 1:] - corners[:, :1]
-    is_flat = np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1) < 2.0 * _LEAST_AREA_M2
-    seeds = [[float(each) for each in seed] for seed in soup.seeds]
-
-    def make() -> dict[str, NDArray[Any]]:
-        cells: Cells = fill(corners[~is_flat], surfaces[~is_flat], seeds, rules, links)
-        graph = gather(cells)
-        return {
-            "cells": np.array([len(cells), cells.nbytes]),
-            "step": np.array(graph.step),
-            **{
-                f"{group}.{name}": array
-                for group in ("sectors", "portals", "barriers")
-                for name, array in getattr(graph, group)._asdict().items()
-            },
-        }
-
-    kept = kept_arrays(
-        "soups",
-        __file__,
-        [
-            corners.tobytes(),
-            surfaces.tobytes(),
-            repr(seeds).encode(),
-            repr(rules).encode(),
-            *(
-                part
-                for zone in (zone for link in links for zone in link)
-                for part in (shapely.to_wkb(zone.area), repr(zone.height).encode())
-            ),
-        ],
-        make,
-    )
-    graph = SectorGraph(
-        rules.cell,
-        float(kept["step"]),
-        Sectors(*(kept[f"sectors.{name}"] for name in Sectors._fields)),
-        Portals(*(kept[f"portals.{name}"] for name in Portals._fields)),
-        Portals(*(kept[f"barriers.{name}"] for name in Portals._fields)),
-    )
-    count, nbytes = kept["cells"].tolist()
-    return graph, count, nbytes

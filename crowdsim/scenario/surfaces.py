@@ -201,7 +201,11 @@ def _floors_of(patches: Sequence[Patch], clearance: float) -> NDArray[np.int32]:
 
 
 def as_floors(
-    patches: Sequence[Patch], layers: NDArray[np.int32], clearance: float, step: float = STEP_M
+    patches: Sequence[Patch],
+    layers: NDArray[np.int32],
+    clearance: float,
+    step: float = STEP_M,
+    heights: Sequence[float] = (),
 ) -> Geometry:
     """Return ground of patches.
 
@@ -214,16 +218,18 @@ def as_floors(
         Free height above all of it.
     step : float, m
         Up to which difference in height patches of different sheets are joined.
+    heights : sequence of float, m
+        About how high each floor lies, where some may have no ground now.
     """
     floors = []
-    for layer in range(int(layers.max()) + 1):
+    for layer in range(len(heights) or int(layers.max()) + 1):
         own = [patch for patch in patches if layers[patch.sheet] == layer]
         ground = shapely.union_all([patch.ground for patch in own], grid_size=GRID_M)
         floors.append(
             Floor(
                 f"floor {layer + 1}",
-                shapely.orient_polygons(ground, exterior_cw=False),
-                Plane((0.0, 0.0, _mean_height(own))),
+                shapely.orient_polygons(ground, exterior_cw=False) if own else shapely.Polygon(),
+                Plane((0.0, 0.0, heights[layer] if len(heights) else _mean_height(own))),
             )
         )
     return Geometry(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import shapely
@@ -36,7 +36,7 @@ from crowdsim.navigation.mesh.build import (
 from crowdsim.navigation.mesh.floors import build_floors
 from crowdsim.navigation.mesh.group_ground import GroupGround
 from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
-from crowdsim.navigation.mesh.surface_mesh import build_surface
+from crowdsim.navigation.mesh.surface_mesh import build_surface, surface_steps
 from crowdsim.navigation.mesh.terrain import cell_over
 from crowdsim.navigation.mesh.watchers import Watchers
 from crowdsim.navigation.planners import planner_kind
@@ -115,6 +115,14 @@ class Built:
         return f"<Built {self.scenario.name}: {counted(len(self.polygon), 'agent')}, {self.world!r}>"
 
     @property
+    def geometry(self) -> Geometry:
+        """What the ground is made of now; another one than the scenario's while parts of a soup are there
+        that were not at the beginning, or gone.
+        """
+        now: Geometry | None = self.world.geometry
+        return self.scenario.geometry if now is None else now
+
+    @property
     def maximum_speed(self) -> NDArray[np.float64]:
         """Speed that avoidance may use: the highest that an agent ever likes, times `bodies.top_speed`,
         (n,) float64, m/s.
@@ -141,9 +149,8 @@ def build_world(scenario: Scenario) -> Built:
     """
     agents = resolve_agents(scenario)
     all_agents = with_reserve(scenario, agents)
-    mesh_build = mesh_of(
-        scenario, agents, as_grounds_take(scenario, closed_at_the_begin(scenario.geometry.areas))
-    )
+    closed = [each for each in closed_at_the_begin(scenario.geometry.areas) if each.part < 0]
+    mesh_build = mesh_of(scenario, agents, as_grounds_take(scenario, closed))
     shapes = [goal_shape(goal) for goal in scenario.goals]
     goals = cut_goals(mesh_build.mesh, shapes)
     tiles = mesh_build.tiles if isinstance(mesh_build, TiledBuild) else None
@@ -167,6 +174,8 @@ def build_world(scenario: Scenario) -> Built:
     if tiles is not None:  # whether or not the tiles with slopes or other speeds are there now
         world.is_level = tiles.is_level
         world.is_even = tiles.is_even and not scenario.geometry.named_speeds
+    if scenario.geometry.refill is not None:  # ground that comes may slope
+        world.is_level = world.is_even = False
     give_things(world, scenario)
     polygon = np.empty(len(agents), dtype=np.int64)
     layers = np.array([group.layer for group in scenario.groups], dtype=np.int32)
@@ -223,8 +232,8 @@ def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> M
 
 
 def mesh_steps(scenario: Scenario, like: MeshBuild, closed: Sequence[Any]) -> Steps[MeshBuild]:
-    """Build the mesh of a level floor with some areas closed as `mesh_of` does, resting between steps;
-    how often depends on the number of its parts.
+    """Build the mesh of a level floor or of a surface with some areas closed as `mesh_of` does, resting
+    between steps; how often depends on the number of its parts.
 
     Parameters
     ----------
@@ -232,6 +241,7 @@ def mesh_steps(scenario: Scenario, like: MeshBuild, closed: Sequence[Any]) -> St
     like : MeshBuild
         Another mesh of the scenario, in one piece, with the same parameters and reach.
     closed : sequence of shapely Polygon or MultiPolygon, m
+        On a surface each with the number of its floor.
 
     Raises
     ------
@@ -239,14 +249,27 @@ def mesh_steps(scenario: Scenario, like: MeshBuild, closed: Sequence[Any]) -> St
         If the ground cannot be meshed.
     """
     geometry = scenario.geometry
-    parts = (
-        mesh_parts(geometry.walkable, closed, _exits(scenario, -1))
-        if closed
-        else [MeshPart(geometry.walkable, _exits(scenario, -1))]
-    )
-    yield "parts"
-    terrain = terrain_of(geometry, 0)
     try:
+        if geometry.patches:
+            return (
+                yield from surface_steps(
+                    patches_left(geometry, closed),
+                    np.array(geometry.sheet_floors, dtype=np.int32),
+                    openings=exits_left(geometry, closed, exits_by_floor(scenario)),
+                    parameters=like.parameters,
+                    wall_reach=like.walls.reach,
+                    clearance=geometry.clearance,
+                    step=geometry.step,
+                    terrain=geometry.kinds,
+                )
+            )
+        parts = (
+            mesh_parts(geometry.walkable, closed, _exits(scenario, -1))
+            if closed
+            else [MeshPart(geometry.walkable, _exits(scenario, -1))]
+        )
+        yield "parts"
+        terrain = terrain_of(geometry, 0)
         return (
             yield from part_steps(
                 parts, parameters=like.parameters, wall_reach=like.walls.reach, terrain=terrain
@@ -387,10 +410,24 @@ def _built_mesh(
     )
 
 
+class Absent(NamedTuple):
+    """A part of a soup that is not there.
+
+    Attributes
+    ----------
+    part : int
+        Its index in `Geometry.areas`.
+    """
+
+    part: int
+
+
 def as_grounds_take(scenario: Scenario, closed: Sequence[Shut]) -> list[Any]:
-    """Return closed things as grounds take them: as polygons, on floors with the number of the floor."""
+    """Return closed things as grounds take them: as polygons, on floors with the number of the floor, parts
+    of a soup that are not there as `Absent`.
+    """
     if scenario.geometry.floors:
-        return [(each.layer, each.polygon) for each in closed]
+        return [Absent(each.part) if each.part >= 0 else (each.layer, each.polygon) for each in closed]
     return [each.polygon for each in closed]
 
 
@@ -499,7 +536,7 @@ def own_ground(
         before = None if mesh is first else first
         weigh = partial(metre_prices, mesh, before, chosen, watchers, team or Team())
     try:
-        filtered = group_ground(built.scenario.geometry, mesh, chosen, weigh)
+        filtered = group_ground(built.geometry, mesh, chosen, weigh)
     except NavigationError as error:
         raise ScenarioError(_about_navigation(built.scenario, chosen, str(error))) from None
     return OwnGround(filtered, watchers, weigh)
@@ -509,7 +546,7 @@ def kept_off(built: Built, chosen: Chosen) -> GroupGround | None:
     """Return the ground of the agents that find their paths as `chosen` says, as it is now, where their paths
     are kept off some; else None.
     """
-    own = group_ground(built.scenario.geometry, built.world.mesh, chosen)
+    own = group_ground(built.geometry, built.world.mesh, chosen)
     return own if own is not None and own.is_barred else None
 
 

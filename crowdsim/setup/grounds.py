@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.navigation.goals.goals import GoalPieces, cut_goals
 from crowdsim.navigation.grid.layout import Shut
@@ -16,10 +19,12 @@ from crowdsim.navigation.mesh.build import MeshBuild
 from crowdsim.navigation.tiles.build import TileMesh
 from crowdsim.navigation.tiles.rebuild import TileRebuilder
 from crowdsim.scenario.areas import closed_areas, closed_at_the_begin, ground_without
-from crowdsim.scenario.geometry import ToggledArea
-from crowdsim.scenario.model import AreaChange, Event
+from crowdsim.scenario.geometry import Geometry, ToggledArea
+from crowdsim.scenario.model import AreaChange, Event, Scenario
 from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
+from crowdsim.scenario.tree import listed
 from crowdsim.setup.build import (
+    Absent,
     Built,
     as_grounds_take,
     exits_by_floor,
@@ -46,10 +51,13 @@ class BuiltGround(NamedTuple):
     ----------
     build : MeshBuild
     goals : GoalPieces
+    geometry : Geometry
+        What it is made of; another one than the scenario's where parts of a soup have come or gone.
     """
 
     build: MeshBuild
     goals: GoalPieces
+    geometry: Geometry
 
 
 class AnyGrounds(ABC, Generic[C, G]):
@@ -146,15 +154,19 @@ class _WholeGrounds(AnyGrounds[C, BuiltGround]):
         super().__init__()
         self._built = built
         self._goals = [goal_shape(goal) for goal in built.scenario.goals]
-        self._foreseen[self._key(closed)] = BuiltGround(built.mesh_build, built.world.goals)
+        self._foreseen[self._key(closed)] = BuiltGround(
+            built.mesh_build, built.world.goals, built.scenario.geometry
+        )
 
     @staticmethod
     def work_of(ground: BuiltGround, before: BuiltGround) -> int:
         """Return what building a ground counts as where work decides: one for each polygon that is cut."""
         return ground.build.mesh.polygon_count
 
-    def _with_goals(self, build: MeshBuild) -> BuiltGround:
-        return BuiltGround(build, cut_goals(build.mesh, self._goals))
+    def _with_goals(self, build: MeshBuild, geometry: Geometry | None = None) -> BuiltGround:
+        return BuiltGround(
+            build, cut_goals(build.mesh, self._goals), geometry or self._built.scenario.geometry
+        )
 
 
 class Grounds(_WholeGrounds[Any]):
@@ -210,6 +222,75 @@ class FloorGrounds(_WholeGrounds[tuple[int, Any]]):
 
     def _key(self, closed: Sequence[tuple[int, Any]]) -> Hashable:
         return tuple((layer, area.wkb) for layer, area in self._cut(closed))
+
+
+class RefilledGrounds(_WholeGrounds[Absent | tuple[int, Any]]):
+    """Grounds of a soup parts of which come and go: filled anew without those that are not there, and with
+    what is closed cut out of them.
+
+    Parameters
+    ----------
+    built : Built
+        Its own ground is known already.
+    closed : sequence of Absent or (int, shapely geometry)
+        What is not there, or closed, on it.
+    """
+
+    @staticmethod
+    def work_of(ground: BuiltGround, before: BuiltGround) -> int:
+        """Return what building a ground counts as where work decides: one for each polygon that is cut, and
+        one for each sector.
+        """
+        filled = ground.geometry.filled
+        assert filled is not None
+        return ground.build.mesh.polygon_count + len(filled.layers)
+
+    def _build_in_steps(self, closed: Sequence[Absent | tuple[int, Any]]) -> Steps[BuiltGround]:
+        own, present = self._built.scenario.geometry, self._there(closed)
+        assert own.refill is not None
+        with self._telling(present):
+            filled = yield from own.refill.steps(present)
+        yield "filled"
+        scenario, areas = self._with(own.refilled(filled, present), closed)
+        build = yield from mesh_steps(scenario, self._built.mesh_build, areas)
+        yield "mesh"
+        return self._with_goals(build, scenario.geometry)
+
+    def _build_at_once(self, closed: Sequence[Absent | tuple[int, Any]]) -> BuiltGround:
+        own, present = self._built.scenario.geometry, self._there(closed)
+        assert own.refill is not None
+        with self._telling(present):
+            filled = own.refill.ground(present)
+        scenario, areas = self._with(own.refilled(filled, present), closed)
+        return self._with_goals(mesh_of(scenario, self._built.agents, areas), scenario.geometry)
+
+    @contextmanager
+    def _telling(self, present: frozenset[str]) -> Iterator[None]:
+        """Say with which parts ground cannot be filled."""
+        try:
+            yield
+        except NavigationError as error:
+            there = f"with {listed(sorted(present))} and no other" if present else "with none of them"
+            raise ScenarioError(
+                Problem("geometry.soup.parts", f"{there}: {error}", file=self._built.scenario.file)
+            ) from None
+
+    def _with(
+        self, geometry: Geometry, closed: Sequence[Absent | tuple[int, Any]]
+    ) -> tuple[Scenario, list[tuple[int, Any]]]:
+        """Return the scenario on other ground, and what is closed on that."""
+        areas = [each for each in closed if not isinstance(each, Absent)]
+        return replace(self._built.scenario, geometry=geometry), areas
+
+    def _there(self, closed: Sequence[Absent | tuple[int, Any]]) -> frozenset[str]:
+        absent = {each.part for each in closed if isinstance(each, Absent)}
+        areas = self._built.scenario.geometry.areas
+        return frozenset(
+            area.name for number, area in enumerate(areas) if area.is_part and number not in absent
+        )
+
+    def _key(self, closed: Sequence[Absent | tuple[int, Any]]) -> Hashable:
+        return tuple(each if isinstance(each, Absent) else (each[0], each[1].wkb) for each in closed)
 
 
 class TiledGrounds(AnyGrounds[Any, dict[int, TileMesh]]):
@@ -290,7 +371,7 @@ def changes_by_the_clock(
     """
     changes: list[tuple[int, int | None, int | None, bool]] = []
     changes += [
-        (event.tick, number, None, event.opens)
+        (event.tick, number, None, event.change.opens)
         for number, event in enumerate(events)
         if event.tick >= 0 and isinstance(event.change, AreaChange)
     ]
@@ -342,7 +423,7 @@ def grounds_by_the_clock(
                     for each in sorted(standing)
                 ),
             ]
-            key = tuple((each.layer, each.polygon.wkb) for each in closed)
+            key = tuple((each.part, each.layer, each.polygon.wkb) for each in closed)
             if key not in keys:
                 keys.add(key)
                 found.append(closed)
@@ -351,15 +432,17 @@ def grounds_by_the_clock(
     return found
 
 
-def foreseen_grounds(built: Built) -> Grounds | FloorGrounds | TiledGrounds:
+def foreseen_grounds(built: Built) -> Grounds | FloorGrounds | RefilledGrounds | TiledGrounds:
     """Return the grounds of a scenario; those that the clock demands are built already,
     on several floors in one piece where there are areas.
     """
     scenario, areas = built.scenario, built.scenario.geometry.areas
     at_first = as_grounds_take(scenario, closed_at_the_begin(areas))
-    grounds: Grounds | FloorGrounds | TiledGrounds
+    grounds: Grounds | FloorGrounds | RefilledGrounds | TiledGrounds
     if built.world.tiles is not None:
         grounds = TiledGrounds(built)
+    elif scenario.geometry.refill is not None:
+        grounds = RefilledGrounds(built, at_first)
     elif scenario.geometry.floors:
         grounds = FloorGrounds(built, at_first)
         if not areas:

@@ -20,10 +20,17 @@ from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.planning.portals import FoundCorridors
 from crowdsim.navigation.planning.protocol import Asked
+from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.model import AreaChange, Scenario
-from crowdsim.setup.build import Built, goal_shape
+from crowdsim.setup.build import Absent, Built, goal_shape
 from crowdsim.setup.gaps import problem_of
-from crowdsim.setup.grounds import BuiltGround, FloorGrounds, Grounds, changes_by_the_clock
+from crowdsim.setup.grounds import (
+    BuiltGround,
+    FloorGrounds,
+    Grounds,
+    RefilledGrounds,
+    changes_by_the_clock,
+)
 from crowdsim.setup.paths import Legs, PathFinder
 from crowdsim.world.world import World
 
@@ -33,6 +40,7 @@ MOST_GOALS = 16
 # Different grounds that are searched, the last ones and the first; each costs a mesh and a search for the
 # agents that have no path yet.
 MOST_GROUNDS = 32
+_PART_IS_THERE = -2  # In place of the tick of an obstacle.
 
 
 @dataclass(frozen=True)
@@ -47,6 +55,8 @@ class Era:
         Which areas are available.
     obstacles : tuple of (int, int)
         Which obstacles stand as closed ground, each with the first tick in which it stands at that place.
+    parts : tuple of int
+        Which of the areas are parts of a soup.
     by : str
         What began it, for messages; empty for the beginning.
     way_out : str
@@ -56,16 +66,20 @@ class Era:
     tick: int
     areas: tuple[bool, ...]
     obstacles: tuple[tuple[int, int], ...] = ()
+    parts: tuple[int, ...] = ()
     by: str = field(default="", compare=False)
     way_out: str = field(default="", compare=False)
 
     @property
     def closed(self) -> frozenset[tuple[int, int]]:
-        """What is closed: each area as (its number, -1), each obstacle with its tick.
-        An agent that has a path has one where less is closed, too.
+        """What is closed: each area as (its number, -1), each obstacle with its tick; of a part of a soup
+        whether it is there or not, since it may be a bridge or a wall. An agent that has a path has one where
+        less is closed, too.
         """
         return frozenset(
-            [(number, -1) for number, is_open in enumerate(self.areas) if not is_open] + list(self.obstacles)
+            [(number, -1) for number, is_open in enumerate(self.areas) if not is_open]
+            + [(number, _PART_IS_THERE) for number in self.parts if self.areas[number]]
+            + list(self.obstacles)
         )
 
 
@@ -82,7 +96,8 @@ def eras_of(scenario: Scenario) -> list[Era]:
         dict[int, int](),
         dict[tuple[int, bytes], int](),
     )
-    found = [Era(0, tuple(available))]
+    parts = tuple(number for number, area in enumerate(areas) if area.is_part)
+    found = [Era(0, tuple(available), (), parts)]
     for tick, number, obstacle, opens in changes_by_the_clock(scenario.events, scenario.obstacles, last):
         if tick > last:
             break
@@ -91,10 +106,10 @@ def eras_of(scenario: Scenario) -> list[Era]:
             assert isinstance(event.change, AreaChange)
             area = event.change.area
             available[area], name = opens, areas[area].name
-            by = f'"{name}" {"opens" if opens else "closes"} at {event.at:g} s (events[{number}])'
+            by = f'"{name}" {_happens(areas[area], opens)} at {event.at:g} s (events[{number}])'
             way_out = (
-                f"Let it open again (events: [{{at: ..., open: {name}}}]), close it when all agents are "
-                "through, or leave them another path."
+                f"{_undone(areas[area], opens)}, {'let it happen' if area in parts else 'close it'} when all "
+                "agents are through, or leave them another path."
             )
         elif obstacle is not None:
             standing.pop(obstacle, None)
@@ -108,7 +123,7 @@ def eras_of(scenario: Scenario) -> list[Era]:
                 f"{tick * scenario.tick:g} s on (obstacles)"
             )
             way_out = f'Let "{name}" go on or vanish, or leave them another path.'
-        found.append(Era(tick, tuple(available), tuple(sorted(standing.items())), by, way_out))
+        found.append(Era(tick, tuple(available), tuple(sorted(standing.items())), parts, by, way_out))
     doors = [
         (number, event, event.change)
         for number, event in enumerate(scenario.events)
@@ -117,23 +132,39 @@ def eras_of(scenario: Scenario) -> list[Era]:
     opened = {change.area for _, event, change in doors if event.tick < 0 and change.opens}
     if opened:
         available = [is_open or number in opened for number, is_open in enumerate(available)]
-        found.append(Era(-1, tuple(available), tuple(sorted(standing.items())), "", ""))
+        found.append(Era(-1, tuple(available), tuple(sorted(standing.items())), parts))
     ever_opened = {change.area for _, _, change in doors if change.opens}
     for number, event, change in doors:
         if event.tick < 0 and not change.opens and change.area not in ever_opened:
             available[change.area] = False
             name = areas[change.area].name
-            way_out = f"Let it open again (events: [{{at: ..., open: {name}}}]), or leave them another path."
+            way_out = f"{_undone(areas[change.area], is_there=False)}, or leave them another path."
             found.append(
                 Era(
                     -1,
                     tuple(available),
                     tuple(sorted(standing.items())),
-                    f'"{name}" closes (events[{number}])',
+                    parts,
+                    f'"{name}" {_happens(areas[change.area], is_there=False)} (events[{number}])',
                     way_out,
                 )
             )
     return found
+
+
+def _happens(area: ToggledArea, is_there: bool) -> str:
+    """Return in words what happens to an area."""
+    if area.is_part:
+        return "comes" if is_there else "goes"
+    return "opens" if is_there else "closes"
+
+
+def _undone(area: ToggledArea, is_there: bool) -> str:
+    """Return how to undo that in an event."""
+    if area.is_part:
+        verb = "remove_part" if is_there else "add_part"
+        return f"Let it {'go' if is_there else 'come'} again (events: [{{at: ..., {verb}: {area.name}}}])"
+    return f"Let it open again (events: [{{at: ..., open: {area.name}}}])"
 
 
 class Locks:
@@ -146,11 +177,14 @@ class Locks:
 
     def __init__(self, built: Built) -> None:
         self._built, self._eras = built, eras_of(built.scenario)
-        first = Era(0, tuple(area.available for area in built.scenario.geometry.areas))
-        self._grounds: Grounds | FloorGrounds = (
-            FloorGrounds(built, self._closed(first))
-            if built.scenario.geometry.floors
-            else Grounds(built, self._closed(first))
+        geometry = built.scenario.geometry
+        first = self._closed(Era(0, tuple(area.available for area in geometry.areas)))
+        self._grounds: Grounds | FloorGrounds | RefilledGrounds = (
+            RefilledGrounds(built, first)
+            if geometry.refill is not None
+            else FloorGrounds(built, first)
+            if geometry.floors
+            else Grounds(built, first)
         )
 
     def ever_has_path(
@@ -330,6 +364,7 @@ class Locks:
             built.world.goal_names,
             built.world.itineraries,
         )
+        world.geometry = ground.geometry
         layers = np.array([group.layer for group in built.scenario.groups], dtype=np.int32)
 
         def polygon_at(rows: NDArray[np.int64], position: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -355,7 +390,7 @@ class Locks:
         closed = [
             (area.layer, area.area)
             for area, is_open in zip(scenario.geometry.areas, era.areas, strict=True)
-            if not is_open
+            if not (is_open or area.is_part)
         ]
         return closed + [
             (scenario.obstacles[number].layer, scenario.obstacles[number].outline(tick))
@@ -364,8 +399,15 @@ class Locks:
 
     def _closed(self, era: Era) -> Any:
         """Return what is closed as the grounds take it."""
-        cut = self._cut(era)
-        return cut if self._built.scenario.geometry.floors else [area for _, area in cut]
+        cut, geometry = self._cut(era), self._built.scenario.geometry
+        if geometry.refill is not None:
+            absent = [
+                Absent(number)
+                for number, area in enumerate(geometry.areas)
+                if area.is_part and not era.areas[number]
+            ]
+            return [*absent, *cut]
+        return cut if geometry.floors else [area for _, area in cut]
 
 
 def locked_in(built: Built) -> list[Problem]:
@@ -373,6 +415,7 @@ def locked_in(built: Built) -> list[Problem]:
     see `Locks.notes`.
     """
     may_close = built.scenario.obstacles or any(
-        isinstance(event.change, AreaChange) and not event.change.opens for event in built.scenario.events
+        isinstance(event.change, AreaChange) and (event.change.is_part or not event.change.opens)
+        for event in built.scenario.events
     )
     return Locks(built).notes() if may_close else []

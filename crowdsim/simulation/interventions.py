@@ -543,16 +543,43 @@ class Interventions:
             If there is no such area.
         """
         self._refuse_if_finished("open or close areas")
-        names = [area.name for area in self.scenario.geometry.areas]
-        if name not in names:
+        self._ask_door(name, bool(available), is_part=False)
+
+    @intervention
+    def set_part_present(self, name: str, present: bool) -> None:
+        """Let a part of the scenario's soup come or go. The ground is filled anew, as a task of the time
+        slicer, and put in between two ticks; till then it is as it was.
+
+        Agents under which the ground goes come down on what is below; those where something appears are put
+        beside it.
+
+        Parameters
+        ----------
+        name : str
+            One of `geometry.soup.parts`.
+        present : bool
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such part.
+        """
+        self._refuse_if_finished("let parts of the soup come or go")
+        self._ask_door(name, bool(present), is_part=True)
+
+    def _ask_door(self, name: str, is_open: bool, *, is_part: bool) -> None:
+        """Ask for an area or a part to be there or not."""
+        doors = {door.area.name: door for _, door in self.world.query(Door) if door.area.is_part == is_part}
+        if name not in doors:
+            what, where = ("part", "geometry.soup.parts") if is_part else ("area", "geometry.areas")
+            names = list(doors)
             known = (
                 f"{suggestion(name, names)} Known are {listed(names)}."
                 if names
-                else "The scenario has none; list them under geometry.areas."
+                else f"The scenario has none; list them under {where}."
             )
-            raise CrowdsimError(f"there is no area {name!r}. {known}".replace(".  ", ". "))
-        doors = [door for _, door in self.world.query(Door)]
-        doors[names.index(name)].asked = bool(available)
+            raise CrowdsimError(f"there is no {what} {name!r}. {known}".replace(".  ", ". "))
+        doors[name].asked = is_open
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     @intervention

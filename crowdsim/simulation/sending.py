@@ -87,7 +87,7 @@ def _number_of(built: Built, name: str) -> int:
 def _goal_of(built: Built, said: dict[str, Any]) -> Goal:
     """Return a goal that is described with the keys of a scenario file, on ground without floors."""
     try:
-        return goal_described(said, built.scenario.geometry.walkable.bounds)
+        return goal_described(said, built.geometry.walkable.bounds)
     except ScenarioError as error:
         told = "; ".join(f"{each.item}: {each.message}" for each in error.problems)
         raise CrowdsimError(f"{told}. While a run goes on agents are sent to {_FORMS}.") from None
@@ -104,7 +104,7 @@ def _number_for(built: Built, goal: Goal, storey: str | None, height: float | No
         return int(_numbers_of(built, points)[0])
     middle = goal.area.representative_point()
     layer = layer_at(built, [middle.x, middle.y], storey, height)
-    ground = built.scenario.geometry.grounds[max(0, layer)]
+    ground = built.geometry.grounds[max(0, layer)]
     if shapely.area(shapely.intersection(ground, goal.area)) <= 0.0:
         raise CrowdsimError(
             f"the region at ({middle.x:.6g}, {middle.y:.6g}) is off the walkable ground. Choose one on it."

@@ -184,6 +184,24 @@ obstacles:
     speed: 1
     stands_after: 0.2
 """
+_REFILLED = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 3}
+geometry:
+  soup:
+    seeds: [[1, 1, 0]]
+    triangles:
+      - [[0, 0, 0], [4, 0, 0], [4, 4, 0]]
+      - [[0, 0, 0], [4, 4, 0], [0, 4, 0]]
+      - [[4, 0, 0.1], [8, 0, 0.1], [8, 4, 0.1]]
+      - [[4, 0, 0.1], [8, 4, 0.1], [4, 4, 0.1]]
+    materials: [a, a, b, b]
+    parts: {b: {}}
+groups: [{name: walking, positions: [[5, 2]], goals: [{point: [2, 2]}]}]
+events: [{at: 0.5, remove_part: b}]
+"""
 _AT_THE_START = """
 version: 1
 name: warm
@@ -237,6 +255,7 @@ _CURVED = "curved paths"
 _CHOOSE = "agents choose goals"
 _CONNECTIONS = "connections"
 _VEHICLES = "vehicles"
+_PARTS = "parts of a soup"
 _played: set[str] = set()
 
 
@@ -341,6 +360,8 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
             scenes.append(
                 in_the_way("round stationary agents", chosen.name, "navigation.round_stationary=true")
             )
+    if geometry.refill is not None:
+        scenes.append(Scene((_PARTS,), _REFILLED, ()))
     if any(chosen.values.get("smoothing") == "bezier" for chosen in scenario.navigations):
         scenes.append(Scene((_CURVED,), _SCENE, _ON_CURVES))
     if scenario.has_arrivals:

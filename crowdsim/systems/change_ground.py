@@ -46,8 +46,8 @@ SAME_PLACE_M = 1e-6
 
 
 class ChangeGround(TickSystem):
-    """Change the ground when an event says so:
-    a closed area is a wall for walking, avoidance, contacts and planning, for all at once.
+    """Change the ground when an event says so: a closed area is a wall for walking, avoidance, contacts and
+    planning, for all at once; with parts of a soup that come or go it is filled anew.
 
     Obstacles that stand are read from the world, see `MoveObstacles`; planners hear of each change when it is
     put in, `World.planning`. Ground is built as a task of the slicer, see `Rebuild`; a ground that the clock
@@ -146,7 +146,7 @@ class ChangeGround(TickSystem):
         self._change(tick.number, standing_obstacles(self.world, tick.number))
         self._triggers.remember(self._is_over)
         order = self._rebuild.order
-        tick.counts["closed_areas"] = float(sum(not door.is_open for door in doors))
+        tick.counts["closed_areas"] = float(sum(not (door.is_open or door.area.is_part) for door in doors))
         tick.counts["ground_work"] = self._rebuild.work + self._tiles.work
         tick.counts["ground_wait_ticks"] = max(
             0 if order is None else tick.number - order.tick, self._tiles.wait_ticks(tick.number)
@@ -229,7 +229,13 @@ class ChangeGround(TickSystem):
         self._obstacles, doors = obstacles, self._doors
         for door, is_open in zip(doors, wanted.tolist(), strict=True):
             door.is_open = is_open
-        for kind, numbers in ((EventKind.AREA_OPENED, opened), (EventKind.AREA_CLOSED, closed)):
+        is_part = np.array([door.area.is_part for door in doors], dtype=np.bool_)
+        for kind, numbers in (
+            (EventKind.AREA_OPENED, opened[~is_part[opened]]),
+            (EventKind.AREA_CLOSED, closed[~is_part[closed]]),
+            (EventKind.PART_ADDED, opened[is_part[opened]]),
+            (EventKind.PART_REMOVED, closed[is_part[closed]]),
+        ):
             points = shapely.get_coordinates(
                 [doors[number].area.area.representative_point() for number in numbers.tolist()]
             )
@@ -249,7 +255,8 @@ class ChangeGround(TickSystem):
             change_ground_of_tiles(self.world, tick, *tiles, joined, room)
         else:
             change_ground(self.world, tick, self.grounds.with_closed(self._cut_out(what)))
-        self._tell_of(tick, GroundChange(what, bool(len(opened)) or has_moved))
+        may_open = bool(len(opened)) or bool(is_part[closed].any())  # of a part: it may have been a wall
+        self._tell_of(tick, GroundChange(what, may_open or has_moved))
 
     def _put_in_tiles(self, new: NewGround) -> None:
         """Put the world on the tiles that a program ordered."""

@@ -56,8 +56,7 @@ class MoveObstacles(TickSystem):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        # floor by floor, where agents can be put that are where an obstacle appears
-        self._grounds = setup.scenario.geometry.grounds
+        self._built = setup.built
         self.driving = Driving(setup)
         self._given = tuple(each.obstacle for _, each in self._obstacles())
 
@@ -148,7 +147,8 @@ class MoveObstacles(TickSystem):
         if len(rows):
             closed = (*closed_areas_of(world), *standing_obstacles(world, tick))
             others = [each for each in closed if each.layer == obstacle.layer]
-            ground, _ = parted_ground(self._grounds[max(0, obstacle.layer)], polygons_of(others))
+            floor = self._built.geometry.grounds[max(0, obstacle.layer)]
+            ground, _ = parted_ground(floor, polygons_of(others))
             put_out(
                 world, tick, rows, nearest_free(ground, outline, agents.position[rows], agents.radius[rows])
             )
@@ -238,7 +238,7 @@ class MoveObstacles(TickSystem):
             "the obstacle is not there",
         )
         saved.require(
-            all(each.obstacle.layer < len(self._grounds) for _, each in known),
+            all(each.obstacle.layer < len(self._built.scenario.geometry.grounds) for _, each in known),
             "sent",
             "names a floor that there is not",
         )

@@ -38,7 +38,8 @@ class EventKind(Code):
     # its path led over ground that was cut anew, and it asks for another; value: how many portals of the path
     # were still ahead, or waypoints
     PATH_LOST = 22
-    # stood where a wall was put up, and was put where it has room; value: how far, in millimetres
+    # stood where a wall was put up, and was put where it has room, or where ground is gone, and came to that
+    # below; value: how far, in millimetres
     PUT_OUT = 23
     TILE_REMOVED = 24  # entity: 0; value: number of the tile; x, y: its middle
     TILE_ADDED = 25  # the same
@@ -84,6 +85,8 @@ class EventKind(Code):
     # entity 0: a portal is gone; value: the same; x, y: where one took off. Else the agent was on its way
     # there, or waited, and looks for another path; x, y: its place
     PORTAL_GONE = 50
+    PART_ADDED = 51  # entity: 0; value: index of the part among the areas; x, y: a point of it
+    PART_REMOVED = 52  # the same
 
     WAY_LOST = OldName("PATH_LOST")
 

@@ -212,6 +212,8 @@ class World:
         Connections; None where there are none.
     signals_to_come : set of str
         Those that events of the scenario are still to give; known from the tick on in which it is asked.
+    geometry : Geometry or None
+        What the ground is made of while parts of a soup have come or gone; None where it is the scenario's.
     """
 
     planning: Planning
@@ -240,6 +242,7 @@ class World:
         self._lost_ground = LostGround(tiles) if tiles is not None else None
         self._open_edges: tuple[NavMesh, Walls] | None = None
         self.is_level, self.is_even = mesh.is_level, mesh.is_even
+        self.geometry: Any = None
         self.machines, self.signals = machines, dict.fromkeys(signals, False)
         self.signals_to_come: set[str] = set()
         self.has_parties, self.has_choices, self.riding = has_parties, has_choices, riding

@@ -512,6 +512,8 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "CHOSE": 48,
         "JUMPED": 49,
         "PORTAL_GONE": 50,
+        "PART_ADDED": 51,
+        "PART_REMOVED": 52,
     }
     assert EVENT_DTYPE.itemsize == 48
 

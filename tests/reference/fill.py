@@ -1,4 +1,7 @@
-"""Naive twin of the fill: boxes against triangles by separating axes, level by level, in plain loops."""
+"""Naive twin of the fill: boxes against triangles by separating axes, level by level, in plain loops.
+
+Kernel: land.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import itertools
 
 import numpy as np
 import shapely
+
+from tests.reference.mesh import depth_in_polygon
 
 TOUCH, SAME = 1e-5, 1e-3
 EAST, NORTH, WEST, SOUTH = (1, 0), (0, 1), (-1, 0), (0, -1)
@@ -160,3 +165,27 @@ def box_triangles(low, high):
     corners = np.array(list(itertools.product(*zip(low, high, strict=True))), dtype=float)
     faces = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
     return np.array([corners[list(t)] for a, b, c, d in faces for t in ((a, b, c), (a, c, d))])
+
+
+def land(mesh, corners, place, height):
+    """Return the polygon that an agent comes to and how far it falls, from the definitions: where a vertical
+    line meets the planes of triangles, and which polygon is nearest to that.
+    """
+    x, y = place
+    hits = []
+    for a, b, c in np.asarray(corners, dtype=float):
+        plan = shapely.Polygon([a[:2], b[:2], c[:2]])
+        if plan.area > 0.0 and plan.covers(shapely.Point(x, y)):
+            normal = np.cross(b - a, c - a)
+            z = a[2] - (normal[0] * (x - a[0]) + normal[1] * (y - a[1])) / normal[2]
+            hits += [z] if z <= height + mesh.step else []
+    hit = max(hits, default=height)
+    found = []
+    for polygon in range(mesh.polygon_count):
+        # over steps polygons share corners: what counts is the plane of each
+        first = mesh.vertex[mesh.edge_vertex[mesh.polygon_start[polygon]], :2]
+        z = mesh.polygon_height[polygon] + float(mesh.polygon_slope[polygon] @ (np.array([x, y]) - first))
+        beside = max(0.0, -depth_in_polygon(mesh, polygon, x, y))
+        found.append((z > height + mesh.step, round(np.hypot(beside, z - hit), 9), polygon, z))
+    _, _, polygon, z = min(found)
+    return polygon, max(0.0, height - z)

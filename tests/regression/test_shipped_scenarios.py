@@ -48,6 +48,7 @@ KEPT = {
     "door-taken": Kept(1.5),
     "doorway-blocked": Kept(5.0),
     "exit-closes": Kept(1.5, counts=(36,)),
+    "footbridge": Kept(1.0, until=60.0),
     "four-exits": Kept(1.0, until=15.0, counts=(40,)),
     "four-way-crossing": Kept(1.5, counts=(8, 8, 8, 8)),
     "goal-in-closed-room": Kept(2.0),

@@ -23,6 +23,9 @@ class Shut:
         Floor on which it is closed, -1 where there are none.
     has_wall : bool
         False of ground that is gone without a wall round it: bodies reach over its rim.
+    part : int
+        Of a part of a soup that is not there: its index in the scenario's areas, the polygon is empty; else
+        -1.
     """
 
     name: str
@@ -30,6 +33,7 @@ class Shut:
     is_ground: bool = False
     layer: int = -1
     has_wall: bool = True
+    part: int = -1
 
 
 @dataclass(frozen=True)

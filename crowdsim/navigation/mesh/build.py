@@ -220,7 +220,7 @@ def part_steps(
     paces = np.repeat(speeds_on(terrain, corners, polygons)[:, None], 2, axis=1)
     opened = [part.openings for part in parts if part.openings is not None]
     openings = opened[0] if len(opened) == 1 else shapely.union_all(opened) if opened else None
-    mesh, walls = _mesh_without_lists(corners, polygons, openings=openings, paces=paces, whole=whole)
+    mesh, walls = mesh_without_lists(corners, polygons, openings=openings, paces=paces, whole=whole)
     yield "mesh"
     return MeshBuild(mesh, with_lists(mesh, walls, float(wall_reach)), parameters, openings)
 
@@ -319,7 +319,7 @@ def mesh_from_polygons(
     Widths are exact for every radius if all gaps are among the edges and diagonals of the polygons
     (`triangulate` sees to that); for polygons made otherwise they are upper bounds, and exact for points.
     """
-    mesh, walls = _mesh_without_lists(
+    mesh, walls = mesh_without_lists(
         vertices,
         polygons,
         layers=layers,
@@ -334,7 +334,7 @@ def mesh_from_polygons(
     return mesh, with_lists(mesh, walls, float(wall_reach))
 
 
-def _mesh_without_lists(
+def mesh_without_lists(
     vertices: NDArray[np.float64],
     polygons: list[list[int]],
     *,

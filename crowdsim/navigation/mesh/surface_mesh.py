@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
+from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.surface import STEP_M, Patch
-from crowdsim.geometry.triangulation import triangulate
+from crowdsim.geometry.triangulation import triangulation_steps
 from crowdsim.navigation.mesh.build import (
     MeshBuild,
     MeshParameters,
-    mesh_from_polygons,
+    mesh_without_lists,
     with_crossings,
     with_rings,
 )
@@ -35,10 +36,12 @@ from crowdsim.navigation.mesh.terrain import (
     speeds_on,
     terrain_near,
 )
+from crowdsim.navigation.mesh.wall_lists import with_lists
 
 # Heights on both sides of an edge may differ by this where sheets meet: faces that share an edge agree up to
 # rounding in plan.
 MEETS_M = 5e-3
+_AT_ONCE = 64  # Edges of a step: some 0.01 s, as a run rests between two.
 LEAST_PASS_M = 1e-3  # Less of a seam is a single point to an agent that has to keep its radius from its end.
 
 
@@ -84,10 +87,37 @@ def build_surface(
     Widths of gaps are exact within a patch; across the edges of patches they are those of the edges. Walking
     keeps agents out of narrower gaps.
     """
+    return at_once(
+        surface_steps(
+            patches,
+            layers,
+            openings=openings,
+            parameters=parameters,
+            wall_reach=wall_reach,
+            clearance=clearance,
+            step=step,
+            terrain=terrain,
+        )
+    )
+
+
+def surface_steps(
+    patches: Sequence[Patch],
+    layers: NDArray[np.int32],
+    *,
+    openings: Mapping[int, Any] | None = None,
+    parameters: MeshParameters | None = None,
+    wall_reach: float = 5.0,
+    clearance: float = CLEARANCE_M,
+    step: float = STEP_M,
+    terrain: Sequence[Sequence[Terrain]] = (),
+) -> Steps[MeshBuild]:
+    """Build the mesh of patches as `build_surface` does, resting in between."""
     parameters = parameters or MeshParameters()
-    ground = plates_of_surface(
+    ground = yield from plate_steps(
         patches, layers, openings=openings, cell=parameters.terrain_cell, step=step, terrain=terrain
     )
+    yield "plates"
     is_even = not any(plate.terrain for plate in ground.plates)
     part_of = {seam.key: seam.whole for seam in ground.seams if seam.key != seam.whole}
     points: list[tuple[float, float, float]] = []
@@ -100,7 +130,7 @@ def build_surface(
     whole: dict[tuple[int, int], tuple[int, int]] = {}
     of_plate: list[int] = []
     for number_of_plate, (plate, inner) in enumerate(zip(ground.plates, keys_of_seams(ground), strict=True)):
-        pieces = pieces_of(plate, inner, parameters, ground.cell)
+        pieces = yield from piece_steps(plate, inner, parameters, ground.cell)
         corners, own = pieces.vertices, pieces.polygons
         row = []
         for (x, y), z in zip(corners.tolist(), plate.plane.height(corners).tolist(), strict=True):
@@ -118,23 +148,26 @@ def build_surface(
         pace += speeds_on(plate.terrain, corners, own).tolist()
         ends = pieces.whole | _wholes(corners, own, part_of)
         whole |= {(row[a], row[b]): (row[c], row[d]) for (a, b), (c, d) in ends.items()}
+        yield "polygons"
     vertices, final = _welded(np.array(points), polygons, number, ground)
     polygons = [[int(final[corner]) for corner in polygon] for polygon in polygons]
     whole = {
         (int(final[a]), int(final[b])): (int(final[c]), int(final[d])) for (a, b), (c, d) in whole.items()
     }
-    mesh, walls = mesh_from_polygons(
+    yield "welded"
+    mesh, walls = mesh_without_lists(
         vertices,
         polygons,
         layers=np.array(layer, dtype=np.int32),
         openings=openings,
-        wall_reach=wall_reach,
         clearance=clearance,
         slopes=np.array(slope),
         heights=np.array(height),
         paces=None if is_even else np.repeat(np.array(pace)[:, None], 2, axis=1),
         whole=None if is_even else whole,
     )
+    yield "mesh"
+    walls = with_lists(mesh, walls, float(wall_reach))
     return MeshBuild(_without_points(mesh, np.array(of_plate)), walls, parameters, None)
 
 
@@ -181,6 +214,19 @@ def plates_of_surface(
     NavigationError
         If there is no ground.
     """
+    return at_once(plate_steps(patches, layers, openings=openings, cell=cell, step=step, terrain=terrain))
+
+
+def plate_steps(
+    patches: Sequence[Patch],
+    layers: NDArray[np.int32],
+    *,
+    openings: Mapping[int, Any] | None = None,
+    cell: float = 1.0,
+    step: float = STEP_M,
+    terrain: Sequence[Sequence[Terrain]] = (),
+) -> Steps[Plates]:
+    """Return what `plates_of_surface` does, resting in between."""
     if not patches:
         raise NavigationError(
             "there is no walkable ground: no face looks up, is flat enough, and has the clearance above it"
@@ -188,13 +234,13 @@ def plates_of_surface(
     openings, step = openings or {}, max(step, MEETS_M)
     regions = [region_of(each) for each in terrain]
     is_even = all(region is None for region, _ in regions)
-    open_edges = _open_edges(patches, step)
+    open_edges = yield from _open_edges(patches, step)
     part_of: dict[EdgeKey, EdgeKey] = {}
     if not is_even:
         area = sum(region.area for region, _ in regions if region is not None)
         cell = max(cell, (area / MOST_CELLS) ** 0.5)
         patches, part_of = _with_stops(patches, layers, open_edges, regions, cell)
-        open_edges = _open_edges(patches, step)
+        open_edges = yield from _open_edges(patches, step)
     plates = []
     for patch in patches:
         layer, bounds = int(layers[patch.sheet]), np.array(patch.ground.bounds)
@@ -285,7 +331,7 @@ def _wholes(
     return found
 
 
-def _open_edges(patches: Sequence[Patch], step: float) -> dict[tuple[int, EdgeKey], int]:
+def _open_edges(patches: Sequence[Patch], step: float) -> Steps[dict[tuple[int, EdgeKey], int]]:
     """Return the edges over which one can walk, as (patch, edge), with the patch on the other side:
     both have them, at one height or over a step.
     """
@@ -294,9 +340,11 @@ def _open_edges(patches: Sequence[Patch], step: float) -> dict[tuple[int, EdgeKe
         for key in edge_keys(patch.ground):
             at[key].append(number)
     found: dict[tuple[int, EdgeKey], int] = {}
-    for key, numbers in at.items():
-        if len(numbers) < 2:
-            continue
+    yield "edges"
+    shared = [(key, numbers) for key, numbers in at.items() if len(numbers) > 1]
+    for place, (key, numbers) in enumerate(shared):
+        if place % _AT_ONCE == 0:
+            yield "sides"
         ends = np.array(key).reshape(2, 2)
         heights = [patches[number].plane.height(ends) for number in numbers]
         apart = [
@@ -350,6 +398,11 @@ def pieces_of(plate: Plate, inner: set[EdgeKey], parameters: MeshParameters, cel
     cell : float, m
         See `Plates`.
     """
+    return at_once(piece_steps(plate, inner, parameters, cell))
+
+
+def piece_steps(plate: Plate, inner: set[EdgeKey], parameters: MeshParameters, cell: float) -> Steps[Pieces]:
+    """Return what `pieces_of` does, resting in between."""
     ground, exits = plate.ground, plate.openings
     if exits is not None and not exits.is_empty and shapely.intersects(exits.boundary, ground):
         ground = with_rings(ground, lambda ring: _cut_walls(ring, inner, exits.boundary))
@@ -359,11 +412,12 @@ def pieces_of(plate: Plate, inner: set[EdgeKey], parameters: MeshParameters, cel
     parts = [shapely.MultiLineString([np.array(key).reshape(2, 2) for key in sorted(inner)])] if inner else []
     if exits is not None:
         parts.append(exits)
-    triangulation = triangulate(
+    triangulation = yield from triangulation_steps(
         ground,
         openings=shapely.GeometryCollection(parts) if parts else None,
         widest_gap=2.0 * parameters.widest_body,
     )
+    yield "triangulation"
     place = {tuple(point): number for number, point in enumerate(triangulation.vertices.tolist())}
     return convex_pieces(
         triangulation,

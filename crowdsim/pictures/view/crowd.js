@@ -150,7 +150,7 @@ const placeText = (crowd, at) => `(${(at[0] + crowd.facts.origin[0]).toFixed(2)}
 // What an event was, in words; null for those that are told of single agents only when they are asked for.
 function sentence(crowd, e) {
   const { facts, arrays } = crowd, value = arrays.event_value[e], kind = facts.kinds[arrays.event_kind[e]] ?? `kind ${arrays.event_kind[e]}`;
-  const door = facts.doors[value]?.name ?? 'a door', obstacle = facts.obstacles[value]?.name ?? 'an obstacle', goal = facts.goals[value]?.name ?? 'its goal', queue = facts.queues[value]?.name ?? 'a queue', connection = facts.connections[Math.floor(value / 1024)] ?? 'a connection';
+  const door = facts.areas[value] ?? 'a door', obstacle = facts.obstacles[value]?.name ?? 'an obstacle', goal = facts.goals[value]?.name ?? 'its goal', queue = facts.queues[value]?.name ?? 'a queue', connection = facts.connections[Math.floor(value / 1024)] ?? 'a connection';
   const by = value === -1 ? 'a wall' : value === 0 ? '' : agentText(crowd, value);
   return {
     SPAWN: 'came', ARRIVAL: `arrived at ${goal}`, GOAL_REACHED: `reached ${goal}`, RETIRED: 'left without arriving', UNREACHABLE: 'has no path',
@@ -159,7 +159,7 @@ function sentence(crowd, e) {
     SYMMETRY_BROKEN: 'turned a little', STRAYED: 'pushed off its path', GROUND_HELD: 'holds its ground', PATH_LOST: 'lost its path', PUT_OUT: 'put out of a wall',
     GROUND_LOST: 'lost the ground', GROUND_BACK: 'has ground again', REPLANNED: 'asks for a new path', MOVED: 'was put elsewhere by a program', GAVE_WAY: `gives way${by ? ` to ${by}` : ''}`,
     NUDGED: `asked aside${by ? ` by ${by}` : ''}`, RADIUS_SET: `radius ${(value / 1000).toFixed(2)} m`,
-    AREA_OPENED: `${door} opens`, AREA_CLOSED: `${door} closes`, TILE_REMOVED: `tile ${value} taken out`, TILE_ADDED: `tile ${value} put in`,
+    AREA_OPENED: `${door} opens`, AREA_CLOSED: `${door} closes`, PART_ADDED: `${door} comes`, PART_REMOVED: `${door} goes`, TILE_REMOVED: `tile ${value} taken out`, TILE_ADDED: `tile ${value} put in`,
     OBSTACLE_APPEARED: `${obstacle} appears`, OBSTACLE_GONE: `${obstacle} is gone`, OBSTACLE_STANDS: `${obstacle} stands`,
     OBSTACLE_MOVES: `${obstacle} goes on`, OBSTACLE_SENT: `${obstacle} is sent by a program`,
     SENT: `is sent to ${placeText(crowd, [arrays.event_x[e] * crowd.step, arrays.event_y[e] * crowd.step])}`, DEADLOCKED: 'deadlocked',

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from crowdsim.measures.obstacles import places_of_obstacles
+from crowdsim.measures.obstacles import TURNS, places_of_obstacles
 from crowdsim.pictures.budget import longest_ticks
 from crowdsim.pictures.view.moves import (
     LIMIT,
@@ -24,6 +24,7 @@ from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import EventKind, digest_text
 from crowdsim.scenario.connections import End
 from crowdsim.scenario.model import AreaChange, Scenario
+from crowdsim.scenario.plan_in_time import PlanInTime, plan_in_time
 from crowdsim.scenario.queues import Queue
 from crowdsim.scenario.waypaths import Waypath
 from crowdsim.world.events import CHOICE_REASONS, GOALS, REASONS, ChoiceReason, Reason
@@ -54,10 +55,10 @@ def rings_of(area: Any, origin: tuple[float, float]) -> Rings:
 
 def plan_facts(scenario: Scenario, recording: Recording, origin: tuple[float, float]) -> dict[str, Any]:
     """Return the plan: floors, terrain, doors with what became of them, goals."""
-    geometry = scenario.geometry
+    geometry, plan = scenario.geometry, plan_in_time(scenario.geometry)
     floors = [
         {"name": name, "rings": rings_of(ground, origin)}
-        for name, ground in zip(geometry.floor_names, geometry.grounds, strict=True)
+        for name, ground in zip(geometry.floor_names, plan.grounds, strict=True)
     ]
     for shown, floor in zip(floors, geometry.floors, strict=False):
         shown["title"] = f"{floor.name}, {floor.elevation:g} m" + (
@@ -71,20 +72,23 @@ def plan_facts(scenario: Scenario, recording: Recording, origin: tuple[float, fl
     return {
         "floors": floors,
         "terrain": terrain,
-        "doors": _doors(scenario, recording, origin),
+        "doors": _doors(scenario, plan, recording, origin),
+        "areas": [area.name for area in geometry.areas],
         "goals": [_goal(goal, origin) for goal in scenario.goals],
     }
 
 
-def _doors(scenario: Scenario, recording: Recording, origin: tuple[float, float]) -> list[dict[str, Any]]:
+def _doors(
+    scenario: Scenario, plan: PlanInTime, recording: Recording, origin: tuple[float, float]
+) -> list[dict[str, Any]]:
     """Return areas with whether they were open when the recording begins,
     and the ticks in which that changed.
     """
     events = recording.events()
-    changes = events[events["kind"].isin(("AREA_OPENED", "AREA_CLOSED"))]
+    changes = events[events["kind"].isin(TURNS)]
     found = []
-    for number, area in enumerate(scenario.geometry.areas):
-        is_open = area.available
+    for area, (number, opens) in zip(plan.areas, plan.of, strict=True):
+        is_open = scenario.geometry.areas[number].available
         for event in scenario.events:
             change = event.change
             if not isinstance(change, AreaChange) or change.area != number:
@@ -93,14 +97,14 @@ def _doors(scenario: Scenario, recording: Recording, origin: tuple[float, float]
                 is_open = change.opens
         own = changes[changes["value"] == number]
         turns = [
-            [int(tick), kind == "AREA_OPENED"] for tick, kind in zip(own["tick"], own["kind"], strict=True)
+            [int(tick), TURNS[kind] == opens] for tick, kind in zip(own["tick"], own["kind"], strict=True)
         ]
         found.append(
             {
                 "name": area.name,
                 "layer": area.layer,
                 "rings": rings_of(area.area, origin),
-                "open": is_open,
+                "open": is_open == opens,
                 "turns": turns,
             }
         )

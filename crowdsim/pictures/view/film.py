@@ -13,12 +13,13 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.measures.obstacles import open_areas
+from crowdsim.measures.obstacles import TURNS, open_areas
 from crowdsim.pictures.run import CLOSED, OBSTACLE, OPEN, draw_goals, draw_ground, panels, pyplot
 from crowdsim.recording.made import MARK
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.plan_in_time import plan_in_time
 
 # Pictures a second. GIF counts in hundredths of a second, and few programs show it faster.
 RATE = {"gif": 15, "mp4": 25}
@@ -148,7 +149,7 @@ def _stage(plt: Any, recording: Recording, scenario: Scenario) -> tuple[Any, Cal
     entities, radii = roster["entity"].to_numpy(), roster["radius"].to_numpy()
     top = max(0.2, float(roster["desired_speed"].quantile(0.95)) if len(roster) else 0.2)
     crowds = []
-    for layer, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
+    for layer, (axes, ground) in enumerate(zip(all_axes, plan_in_time(geometry).grounds, strict=True)):
         draw_ground(axes, ground)
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], {})
         crowd = EllipseCollection(
@@ -207,16 +208,16 @@ def _things(all_axes: list[Any], recording: Recording, scenario: Scenario) -> Ca
     obstacles that a program sent elsewhere are left out from then on.
     """
     events = recording.events()
-    turns = events[events["kind"].isin(("AREA_OPENED", "AREA_CLOSED"))]
+    turns = events[events["kind"].isin(TURNS)]
     sent = events[events["kind"] == "OBSTACLE_SENT"].groupby("value")["tick"].min().to_dict()
-    areas = scenario.geometry.areas
+    areas, plan = scenario.geometry.areas, plan_in_time(scenario.geometry)
     doors = [
         [
             axes.fill(*part.exterior.xy, zorder=3.5)[0]
             for axes in (all_axes if area.layer < 0 else [all_axes[area.layer]])
             for part in shapely.get_parts(area.area)
         ]
-        for area in areas
+        for area in plan.areas
     ]
     obstacles = []
     for number, obstacle in enumerate(scenario.obstacles):
@@ -231,7 +232,7 @@ def _things(all_axes: list[Any], recording: Recording, scenario: Scenario) -> Ca
 
     def put(tick: int) -> None:
         """Show them."""
-        for is_open, patches in zip(open_areas(areas, turns, tick), doors, strict=True):
+        for is_open, patches in zip(plan.are_open(open_areas(areas, turns, tick)), doors, strict=True):
             for patch in patches:
                 patch.set(
                     facecolor="none" if is_open else CLOSED + "88", edgecolor=OPEN if is_open else CLOSED

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.mesh.mesh import NavMesh, depth_in_polygon, locate_many
+from crowdsim.navigation.mesh.slopes import heights_at
+from crowdsim.navigation.soup.landing import land
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.relocate import RAYS, STEP_OF_RADIUS, relocate
 from crowdsim.navigation.tiles.renumber import Unchanged, corridors_that_stay, find_unchanged, places_in
@@ -34,6 +36,7 @@ from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 # Beyond the far side of what appears. An agent without a free place so near stays, and contacts push as far
 # as they can.
 _FARTHEST_M = 4.0
+LEAST_FALL_M = 0.01  # Less is rounding of the planes that cells are put into.
 _TOUCHING_M = 1e-6  # Closer to a wall by this is rounding.
 
 
@@ -54,7 +57,7 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     stand(world, ground)
     carried = find_unchanged(old, old_goals, world.mesh, world.goals)
     polygon = carried.polygon[under].astype(np.int64)
-    _locate_the_lost(world, polygon)
+    fallen = _locate_the_lost(world, old, under, polygon, ground.geometry.triangles())
     place, new_polygon = agents.position.copy(), polygon.copy()
     relocate(
         old,
@@ -81,12 +84,13 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     agents.corner_vertex[:] = NOT_CACHED
     agents.guessed[:] = -1
     agents.priced_portal[:] = -1
+    is_noted = (is_put | (fallen > LEAST_FALL_M)) & ~is_obstacle
     world.events.note(
         tick,
         EventKind.PUT_OUT,
-        agents.entity[is_put],
-        agents.position[is_put],
-        np.round(1e3 * moved[is_put]).astype(np.int64),
+        agents.entity[is_noted],
+        agents.position[is_noted],
+        np.round(1e3 * np.hypot(moved, fallen)[is_noted]).astype(np.int64),
     )
 
 
@@ -167,6 +171,7 @@ def stand(world: World, ground: BuiltGround) -> None:
     walls are known as far off as before, for agents that have become wider.
     """
     reach = world.walls.reach
+    world.geometry = ground.geometry
     world.stand_on(ground.build.mesh, ground.build.walls, ground.goals)
     world.reach_walls(reach)
 
@@ -195,16 +200,47 @@ def _carry_corridors(
     drop_corridors(agents, others)
 
 
-def _locate_the_lost(world: World, polygon: NDArray[np.int64]) -> None:
-    """Locate agents on polygons that did not stay; rounding at an outline is forgiven."""
+def _locate_the_lost(
+    world: World,
+    old: NavMesh,
+    under: NDArray[np.int64],
+    polygon: NDArray[np.int64],
+    corners: NDArray[np.float64] | None,
+) -> NDArray[np.float64]:
+    """Locate agents on polygons that did not stay; rounding at an outline is forgiven.
+
+    Parameters
+    ----------
+    world : World
+        On the new mesh.
+    old : NavMesh
+    under : (n,) int64
+        Polygon under each agent on the old one.
+    polygon : (n,) int64
+        On the new one, -1 for those that are lost: they get theirs.
+    corners : (nt, 3, 3) float64, m, or None
+        The triangles that the ground was filled from, where some may have come or gone.
+
+    Returns
+    -------
+    (n,) float64, m
+        How far each has fallen.
+    """
     agents, mesh = world.agents, world.mesh
-    lost = np.flatnonzero(polygon < 0)
-    found = np.empty(len(lost), dtype=np.int64)
-    locate_many(0, len(lost), mesh, agents.position[lost], agents.layer[lost], found)
+    lost, fallen = np.flatnonzero(polygon < 0), np.zeros(len(polygon))
+    place, found = agents.position[lost], np.empty(len(lost), dtype=np.int64)
+    if corners is not None:
+        was, deep = np.empty(len(lost)), np.empty(len(lost))
+        heights_at(0, len(lost), old, under[lost], place, was)
+        land(mesh, corners, place, was, found, deep)
+        fallen[lost] = deep
+    else:
+        locate_many(0, len(lost), mesh, place, agents.layer[lost], found)
     for i in np.flatnonzero(found < 0).tolist():
-        x, y = agents.position[lost[i]].tolist()
+        x, y = place[i].tolist()
         found[i] = nearest_polygon(mesh, int(agents.layer[lost[i]]), x, y)
     polygon[lost] = found
+    return fallen
 
 
 def nearest_polygon(mesh: NavMesh, layer: int, x: float, y: float) -> int:

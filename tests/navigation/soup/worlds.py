@@ -143,6 +143,44 @@ def overpass():
     return np.round(np.concatenate([road, paved])[order], 4), materials[order]
 
 
+def cutting():
+    """Return two squares with a railway cutting between them, 3 m deep, and what each triangle is made of.
+
+    A footbridge leads over it, rubble can lie below that, and a gangway can be laid farther along. Out of the
+    cutting a stair leads up to the north.
+    """
+    made = {
+        "paving": [
+            floor(0, 0, 14.003, 10),
+            floor(14.005, 0, 30, 10),  # a crack of 2 mm
+            floor(0, 18, 30, 28),
+            *(floor(0, 10, 30, 18, -3.0), stair(17.0, 16.2, 18.0, -3.0, 17, 0.28, 3.0 / 17)),
+            floor(21.7, 16.2, 30, 18.1),
+            wall(0, 10, 30, 10, -3.2, 0.0),
+            wall(0, 18, 17, 18, -3.2, 0.0),
+            wall(17, 16.2, 30, 16.2, -3.2, 0.0),  # beside the stair, and below what it comes to
+            wall(17, 18, 21.7, 18, -3.2, 1.2),
+            wall(21.7, 16.2, 30, 16.2, -0.1, 1.2),
+            wall(17, 16.2, 21.7, 16.2, -0.1, 1.2),
+        ],
+        "planks": [block(7, 9.9, -0.2, 9.5, 18.1, 0.0)],
+        "rubble": [
+            block(6.5, 12.0, -3.1, 10.0, 16.0, -2.8),
+            block(7.2, 12.6, -3.1, 9.2, 15.2, -2.6),
+            block(7.8, 13.4, -3.1, 8.6, 14.4, -1.2),
+        ],
+        "steel": [block(2.5, 9.9, -0.1, 4.5, 18.1, 0.02)],
+    }
+    for x in (7.0, 9.5):  # rails
+        made["planks"].append(wall(x, 10, x, 18, -0.2, 1.2))
+    for x in (2.5, 4.5):
+        made["steel"].append(wall(x, 10, x, 18, -0.1, 1.2))
+    corners = np.concatenate([each for own in made.values() for each in own])
+    materials = np.repeat(list(made), [sum(map(len, own)) for own in made.values()])
+    order = np.random.default_rng(1).permutation(len(corners))
+    return np.round(corners[order], 4), materials[order]
+
+
 def as_obj(corners, materials=None):
     """Return triangles as the text of an OBJ file, y up; each has corners of its own."""
     lines = ["# made by python -m tests.navigation.soup.worlds"]
@@ -158,6 +196,7 @@ def as_obj(corners, materials=None):
 
 SHIPPED = {
     "cliff.obj": lambda: as_obj(cliff()),
+    "cutting.obj": lambda: as_obj(*cutting()),
     "overpass.obj": lambda: as_obj(*overpass()),
     "spiral.obj": lambda: as_obj(spiral()),
     "tower.obj": lambda: as_obj(tower()),
