@@ -478,7 +478,7 @@ def _refuse_with_parts(
     """Refuse what is laid out once, before the run, where parts of a soup come and go."""
     found: list[tuple[KeyPath, str]] = []
     for path, chosen in navigations.items():
-        if chosen.name == "grid":
+        if chosen.needs_cells:
             found.append((path, "cells are laid over the ground"))
         elif chosen.values.get("tile_size", 0.0) > 0.0:
             found.append(((*path, "tile_size"), "tiles are cut out of the ground"))

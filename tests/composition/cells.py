@@ -125,6 +125,37 @@ REFUSALS = (
         "paths over cells lead round those that stand anyhow; there is nothing to switch",
     ),
     Refusal(
+        {"ground": ("soup with parts",), "planner": _CELLS},
+        "missing",
+        "cells are laid over the ground once",
+        "cells are laid over the ground before the run; they would have to be laid anew under agents that "
+        "walk along them",
+    ),
+    Refusal(
+        {"ground": ("soup with parts",), "tiles": ("of 4 m", "one goes and comes")},
+        "missing",
+        "tiles are cut out of the ground once",
+        "the tiles that there can be are numbered before the run",
+    ),
+    Refusal(
+        {"ground": ("soup with parts",), "terrain": ("slow",)},
+        "missing",
+        "terrain does not go with parts of a soup",
+        "drawn terrain is cut out of the ground before the run; surfaces of the triangles do go",
+    ),
+    Refusal(
+        {"ground": ("soup with parts",), "ground kinds": ("forbidden", "priced")},
+        "missing",
+        "terrain does not go with parts of a soup",
+        "drawn terrain is cut out of the ground before the run; surfaces of the triangles do go",
+    ),
+    Refusal(
+        {"ground": ("soup with parts",), "connections": ("a jump", "a waypath")},
+        "missing",
+        "does not go with parts of a soup",
+        "where agents jump, and where waypaths lie, is held against the ground before the run",
+    ),
+    Refusal(
         {"behaviour": ("machines",), "together": ("parties",)},
         "physical",
         "the agents have a behaviour",

@@ -23,7 +23,7 @@ WIDER_S, WIDER = 1.5, 0.27  # when and to what radius those become wider that go
 # Each axis with its choices; the first is that of a scenario which says nothing.
 AXES: dict[str, tuple[str, ...]] = {
     "planner": ("default", "mesh", "optimal", "visibility", "hierarchical", "grid", "s2-grid"),
-    "ground": ("level", "storeys", "surface", "soup"),
+    "ground": ("level", "storeys", "surface", "soup", "soup with parts"),
     "doors": ("none", "by the clock", "by a line", "by a meeting"),
     "obstacles": ("none", "passes", "stands", "turns"),
     "terrain": ("none", "slow"),
@@ -43,7 +43,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "exits": ("none", "chosen"),
     "connections": ("none", "a passage", "a lift", "a drop", "a jump", "a waypath"),
 }
-IN_SPACE = ("surface", "soup")
+IN_SPACE = ("surface", "soup", "soup with parts")
 LATE = ("exits", "curves")  # with a choice of these agents come late to a connection
 Choices = Mapping[str, str]
 
@@ -62,6 +62,7 @@ OUT = 4  # number of the state in which they do
 GATE, GATE_BEHIND = [5.2, 4.6, 6.4, 5.8], [13.2, 4.6, 14.4, 5.8]
 CAPACITY, RIDE_S = 1, 0.5
 WAYPATH = [[3.0, 1.0], {"at": [4.0, 0.6], "wait": 0.3}, {"at": [5.0, 1.6], "crouch": True}, [6.2, 3.0]]
+GAP = 2  # The second doorway among the rooms: its triangles come and go.
 _ROOMS = [[0, 0, 7, 6], DOOR, [7.0, 4.8, 7.2, 5.8], [7.2, 0, 12, 6]]
 
 
@@ -124,9 +125,13 @@ def _geometry(choices: Choices) -> dict[str, Any]:
             for x0, y0, x1, y1, low, high in [*flat, [12, 1, 13, 5, 0.0, 0.6], [13, 0, 18, 6, 0.6, 0.6]]
         ]
         geometry = {"surface": {"polygons": faces}}
-        if choices["ground"] == "soup":
+        if choices["ground"] != "surface":
             halves = [half for a, b, c, d in faces for half in ([a, b, c], [c, d, a])]
-            geometry = {"soup": {"triangles": halves, "seeds": [[1.1, 1.1, 0.0]], "body": {"side": 0.2}}}
+            soup = {"triangles": halves, "seeds": [[1.1, 1.1, 0.0]], "body": {"side": 0.2}}
+            if choices["ground"] == "soup with parts":
+                soup["materials"] = ["gap" if place // 2 == GAP else "rest" for place in range(len(halves))]
+                soup["parts"] = {"gap": {}}
+            geometry = {"soup": soup}
     else:
         geometry = {"walkable": [*rooms, _box(12, 1, 13, 5), _box(13, 0, 18, 6)]}
     if choices["doors"] != "none":
@@ -194,6 +199,9 @@ def _events(choices: Choices) -> list[dict[str, Any]]:
     if choices["tiles"] == "one goes and comes":
         tile = {"tile": list(TILE), **_at(choices, 0)} if choices["ground"] != "level" else list(TILE)
         found += [{"at": CLOSES_S, "remove_tile": tile}, {"at": OPENS_S, "add_tile": tile}]
+    if choices["ground"] == "soup with parts":
+        line = {"crossed": [[5, 0], [5, 6]], "count": 3, **_at(choices, 0)}
+        found += [{"when": line, "remove_part": "gap"}, {"at": OPENS_S, "add_part": "gap"}]
     if choices["radii"] != "none":
         found += [{"at": WIDER_S, "set_radius": WIDER, "agents": ["right"]}]
     return found

@@ -24,6 +24,7 @@ SAME_TOGETHER = [
         ("ground", "storeys"),
         ("ground", "surface"),
         ("ground", "soup"),
+        ("ground", "soup with parts"),
         ("behaviour", "machines"),
         ("connections", "a passage"),
         ("connections", "a drop"),
@@ -48,8 +49,8 @@ def check(choices, *, again=True):
     return None
 
 
-# Of two hundred seeds the one whose combinations have the fewest ticks.
-COVERING, DRAWN = covering(seed=109), drawn(2000, seed=2)
+# Of two hundred seeds one whose combinations have few ticks, and in which agents come to what is looked at.
+COVERING, DRAWN = covering(seed=12), drawn(2000, seed=2)
 BY_DEFAULT = 4  # of those drawn are run
 # Of those that are run by default, every such one is verified and resumed as well.
 COVERING_AGAIN_EVERY, AGAIN_EVERY = 8, 6
