@@ -62,7 +62,9 @@ class Triangulation:
     neighbours: NDArray[np.int32]
 
 
-def triangulate(ground: Any, *, openings: Any = None, widest_gap: float) -> Triangulation:
+def triangulate(
+    ground: Any, *, openings: Any = None, widest_gap: float, most_holes: float = np.inf
+) -> Triangulation:
     """Triangulate walkable ground so that every gap is an edge.
 
     Parameters
@@ -74,16 +76,23 @@ def triangulate(ground: Any, *, openings: Any = None, widest_gap: float) -> Tria
     widest_gap : float, m
         Wall feet are made for gaps up to this width: twice the largest radius that will ask. Larger makes
         more triangles.
+    most_holes : int
+        Ground with more is triangulated in pieces first, in a time that grows with their number and not with
+        its square; of corners on one circle others may be joined then.
 
     Raises
     ------
     NavigationError
         If the ground is empty or its triangulation does not cover it.
     """
-    return at_once(triangulation_steps(ground, openings=openings, widest_gap=widest_gap))
+    return at_once(
+        triangulation_steps(ground, openings=openings, widest_gap=widest_gap, most_holes=most_holes)
+    )
 
 
-def triangulation_steps(ground: Any, *, openings: Any = None, widest_gap: float) -> Steps[Triangulation]:
+def triangulation_steps(
+    ground: Any, *, openings: Any = None, widest_gap: float, most_holes: float = np.inf
+) -> Steps[Triangulation]:
     """Triangulate as `triangulate` does, resting between steps.
 
     Yields
@@ -95,7 +104,8 @@ def triangulation_steps(ground: Any, *, openings: Any = None, widest_gap: float)
         raise NavigationError(
             "the walkable ground is empty: its polygons have no area, or the obstacles cover all of it"
         )
-    collection = shapely.constrained_delaunay_triangles(ground)
+    holes = int(shapely.get_num_interior_rings(shapely.get_parts(ground)).max())
+    collection = shapely.constrained_delaunay_triangles(in_pieces(ground) if holes > most_holes else ground)
     corners = shapely.get_coordinates(collection).reshape(-1, 4, 2)[:, :3]
     vertices, index = np.unique(corners.reshape(-1, 2), axis=0, return_inverse=True)
     triangles = in_fixed_order(vertices, index.reshape(-1, 3).astype(np.int32))
@@ -108,6 +118,39 @@ def triangulation_steps(ground: Any, *, openings: Any = None, widest_gap: float)
     yield "feet"
     make_delaunay(vertices, triangles, neighbours)
     return Triangulation(vertices, triangles, neighbours)
+
+
+def in_pieces(ground: Any) -> Any:
+    """Return ground as pieces between the same vertices, without holes: the library joins hole after hole to
+    the outline, and takes a minute for 30,000.
+
+    The pieces end at the boundary and at all edges of the Delaunay triangulation of its vertices that do not
+    cross it, so that most are triangles already. Where rings touch inside edges they may not cover the
+    ground; then it is returned as it is.
+    """
+    rings = shapely.get_rings(shapely.get_parts(ground))
+    points, ring = shapely.get_coordinates(rings, return_index=True)
+    # as complex numbers points are sorted by x, then y
+    place = points[:, 0] + 1j * points[:, 1]
+    vertex = np.unique(place)
+    goes_on = np.flatnonzero(ring[:-1] == ring[1:])
+    number = np.searchsorted(vertex, place)
+    walls = np.sort(np.column_stack([number[goes_on], number[goes_on + 1]]), axis=1)
+    net = shapely.delaunay_triangles(shapely.multipoints(points), only_edges=True)
+    ends = shapely.get_coordinates(net)
+    edges = np.sort(np.searchsorted(vertex, ends[:, 0] + 1j * ends[:, 1]).reshape(-1, 2), axis=1)
+    wall_key, edge_key = walls @ (len(vertex), 1), edges @ (len(vertex), 1)
+    xy = np.column_stack([vertex.real, vertex.imag])
+    edges = edges[~np.isin(edge_key, wall_key)]
+    free = shapely.linestrings(xy[edges])
+    boundary = shapely.linestrings(xy[walls])
+    across, _ = shapely.STRtree(boundary[~np.isin(wall_key, edge_key)]).query(free, predicate="crosses")
+    faces = shapely.get_parts(shapely.polygonize(np.concatenate([boundary, np.delete(free, across)])))
+    inside = shapely.get_coordinates(shapely.point_on_surface(faces))
+    shapely.prepare(ground)
+    faces = faces[shapely.contains_xy(ground, inside[:, 0], inside[:, 1])]
+    is_whole = abs(float(shapely.area(faces).sum()) - ground.area) <= 1e-9 * ground.area
+    return shapely.multipolygons(faces) if is_whole else ground
 
 
 def in_fixed_order(vertices: NDArray[np.float64], triangles: NDArray[np.int32]) -> NDArray[np.int32]:
