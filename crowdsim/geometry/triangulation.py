@@ -104,8 +104,11 @@ def triangulation_steps(
         raise NavigationError(
             "the walkable ground is empty: its polygons have no area, or the obstacles cover all of it"
         )
-    holes = int(shapely.get_num_interior_rings(shapely.get_parts(ground)).max())
-    collection = shapely.constrained_delaunay_triangles(in_pieces(ground) if holes > most_holes else ground)
+    parts = [
+        in_pieces(part) if shapely.get_num_interior_rings(part) > most_holes else part
+        for part in shapely.get_parts(ground)
+    ]
+    collection = shapely.constrained_delaunay_triangles(parts)
     corners = shapely.get_coordinates(collection).reshape(-1, 4, 2)[:, :3]
     vertices, index = np.unique(corners.reshape(-1, 2), axis=0, return_inverse=True)
     triangles = in_fixed_order(vertices, index.reshape(-1, 3).astype(np.int32))
@@ -124,31 +127,34 @@ def in_pieces(ground: Any) -> Any:
     """Return ground as pieces between the same vertices, without holes: the library joins hole after hole to
     the outline, and takes a minute for 30,000.
 
-    The pieces end at the boundary and at all edges of the Delaunay triangulation of its vertices that do not
-    cross it, so that most are triangles already. Where rings touch inside edges they may not cover the
-    ground; then it is returned as it is.
+    The pieces end at the boundary, and at those edges of the Delaunay triangulation of its vertices that lead
+    from ring to ring and do not cross it: most are triangles already, and whatever has corners on one ring
+    alone is a hole. Where rings touch pieces may not cover the ground; then it is returned as it is.
+
+    Parameters
+    ----------
+    ground : shapely Polygon, m
+        Valid, with holes.
     """
-    rings = shapely.get_rings(shapely.get_parts(ground))
-    points, ring = shapely.get_coordinates(rings, return_index=True)
+    points, ring = shapely.get_coordinates(shapely.get_rings(ground), return_index=True)
     # as complex numbers points are sorted by x, then y
     place = points[:, 0] + 1j * points[:, 1]
-    vertex = np.unique(place)
+    vertex, first = np.unique(place, return_index=True)
+    number, ring_of = np.searchsorted(vertex, place), ring[first]
     goes_on = np.flatnonzero(ring[:-1] == ring[1:])
-    number = np.searchsorted(vertex, place)
     walls = np.sort(np.column_stack([number[goes_on], number[goes_on + 1]]), axis=1)
-    net = shapely.delaunay_triangles(shapely.multipoints(points), only_edges=True)
-    ends = shapely.get_coordinates(net)
+    ends = shapely.get_coordinates(shapely.delaunay_triangles(shapely.multipoints(points), only_edges=True))
     edges = np.sort(np.searchsorted(vertex, ends[:, 0] + 1j * ends[:, 1]).reshape(-1, 2), axis=1)
-    wall_key, edge_key = walls @ (len(vertex), 1), edges @ (len(vertex), 1)
+    is_in_net = np.isin(walls @ (len(vertex), 1), edges @ (len(vertex), 1))
+    edges = edges[ring_of[edges[:, 0]] != ring_of[edges[:, 1]]]
     xy = np.column_stack([vertex.real, vertex.imag])
-    edges = edges[~np.isin(edge_key, wall_key)]
-    free = shapely.linestrings(xy[edges])
-    boundary = shapely.linestrings(xy[walls])
-    across, _ = shapely.STRtree(boundary[~np.isin(wall_key, edge_key)]).query(free, predicate="crosses")
+    free, boundary = shapely.linestrings(xy[edges]), shapely.linestrings(xy[walls])
+    across, _ = shapely.STRtree(boundary[~is_in_net]).query(free, predicate="crosses")
     faces = shapely.get_parts(shapely.polygonize(np.concatenate([boundary, np.delete(free, across)])))
-    inside = shapely.get_coordinates(shapely.point_on_surface(faces))
-    shapely.prepare(ground)
-    faces = faces[shapely.contains_xy(ground, inside[:, 0], inside[:, 1])]
+    corners, face = shapely.get_coordinates(faces, return_index=True)
+    corner_ring = ring_of[np.searchsorted(vertex, corners[:, 0] + 1j * corners[:, 1])]
+    starts = np.searchsorted(face, np.arange(len(faces)))
+    faces = faces[np.minimum.reduceat(corner_ring, starts) != np.maximum.reduceat(corner_ring, starts)]
     is_whole = abs(float(shapely.area(faces).sum()) - ground.area) <= 1e-9 * ground.area
     return shapely.multipolygons(faces) if is_whole else ground
 
