@@ -97,6 +97,7 @@ def main() -> None:
     alone, team = ShareParameters(share_searches=False), Team(1)
     planners = {kind: MeshPlanner(mesh, goals, alone, kind) for kind in ("mesh", "optimal")}
     compile_all()
+    planner_module.LEAST_KEPT_AREAS = 10**9  # the disk cache has nothing of it
     begin = time.perf_counter()
     planners["hierarchical"] = HierarchicalPlanner(mesh, goals, alone, args.tile, args.workspace, args.nodes)
     ask(planners["hierarchical"], asked, slice(0, 1), team)  # makes the graph for the width of the agents

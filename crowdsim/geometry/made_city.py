@@ -17,6 +17,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.kernels.disk_cache import kept_arrays
 
 STREET_M = (8.0, 16.0)  # Width of streets, from house to house: drawn for each line of the net.
 AVENUE_M = 30.0  # Width of avenues across the net.
@@ -29,6 +30,7 @@ SQUARES, COURTS = 0.05, 0.3
 LEAST_HOUSE_M2 = 60.0
 LEAST_BLOCK_M, LEAST_BLOCKS = 50.0, 2
 MOST_BLOCKS = 50_000  # Some 16 vertices each: a scenario may have a million.
+LEAST_KEPT_BLOCKS = 400  # Of a city whose ground goes to the disk cache: it takes some 0.5 s to make.
 DIGITS = 2  # Places are whole centimetres.
 
 
@@ -106,6 +108,18 @@ def make_city(size: float, seed: int = 1, block: float = 100.0) -> City:
                 houses += _houses_on(part, has_court, rng)
     outer = [(0.0, 0.0), (size, 0.0), (size, size), (0.0, size)]
     return City(shapely.Polygon(outer, [house.exterior for house in houses]), tuple(squares))
+
+
+def ground_of_city(size: float, seed: int = 1, block: float = 100.0) -> Any:
+    """Return the ground of a city, that of a large one from the disk cache; see `make_city`."""
+    if not size * size >= LEAST_KEPT_BLOCKS * block * block:
+        return make_city(size, seed, block).ground
+
+    def make() -> dict[str, NDArray[Any]]:
+        return {"wkb": np.frombuffer(shapely.to_wkb(make_city(size, seed, block).ground), dtype=np.uint8)}
+
+    kept = kept_arrays("cities", __file__, [repr((size, seed, block)).encode()], make)
+    return shapely.from_wkb(kept["wkb"].tobytes())
 
 
 def _crossings(size: float, count: int, rng: np.random.Generator) -> NDArray[np.float64]:

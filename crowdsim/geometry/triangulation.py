@@ -62,7 +62,9 @@ class Triangulation:
     neighbours: NDArray[np.int32]
 
 
-def triangulate(ground: Any, *, openings: Any = None, widest_gap: float) -> Triangulation:
+def triangulate(
+    ground: Any, *, openings: Any = None, widest_gap: float, most_holes: float = np.inf
+) -> Triangulation:
     """Triangulate walkable ground so that every gap is an edge.
 
     Parameters
@@ -74,16 +76,23 @@ def triangulate(ground: Any, *, openings: Any = None, widest_gap: float) -> Tria
     widest_gap : float, m
         Wall feet are made for gaps up to this width: twice the largest radius that will ask. Larger makes
         more triangles.
+    most_holes : int
+        Ground with more is triangulated in pieces first, in a time that grows with their number and not with
+        its square; of corners on one circle others may be joined then.
 
     Raises
     ------
     NavigationError
         If the ground is empty or its triangulation does not cover it.
     """
-    return at_once(triangulation_steps(ground, openings=openings, widest_gap=widest_gap))
+    return at_once(
+        triangulation_steps(ground, openings=openings, widest_gap=widest_gap, most_holes=most_holes)
+    )
 
 
-def triangulation_steps(ground: Any, *, openings: Any = None, widest_gap: float) -> Steps[Triangulation]:
+def triangulation_steps(
+    ground: Any, *, openings: Any = None, widest_gap: float, most_holes: float = np.inf
+) -> Steps[Triangulation]:
     """Triangulate as `triangulate` does, resting between steps.
 
     Yields
@@ -95,7 +104,11 @@ def triangulation_steps(ground: Any, *, openings: Any = None, widest_gap: float)
         raise NavigationError(
             "the walkable ground is empty: its polygons have no area, or the obstacles cover all of it"
         )
-    collection = shapely.constrained_delaunay_triangles(ground)
+    parts = [
+        in_pieces(part) if shapely.get_num_interior_rings(part) > most_holes else part
+        for part in shapely.get_parts(ground)
+    ]
+    collection = shapely.constrained_delaunay_triangles(parts)
     corners = shapely.get_coordinates(collection).reshape(-1, 4, 2)[:, :3]
     vertices, index = np.unique(corners.reshape(-1, 2), axis=0, return_inverse=True)
     triangles = in_fixed_order(vertices, index.reshape(-1, 3).astype(np.int32))
@@ -108,6 +121,42 @@ def triangulation_steps(ground: Any, *, openings: Any = None, widest_gap: float)
     yield "feet"
     make_delaunay(vertices, triangles, neighbours)
     return Triangulation(vertices, triangles, neighbours)
+
+
+def in_pieces(ground: Any) -> Any:
+    """Return ground as pieces between the same vertices, without holes: the library joins hole after hole to
+    the outline, and takes a minute for 30,000.
+
+    The pieces end at the boundary, and at those edges of the Delaunay triangulation of its vertices that lead
+    from ring to ring and do not cross it: most are triangles already, and whatever has corners on one ring
+    alone is a hole. Where rings touch pieces may not cover the ground; then it is returned as it is.
+
+    Parameters
+    ----------
+    ground : shapely Polygon, m
+        Valid, with holes.
+    """
+    points, ring = shapely.get_coordinates(shapely.get_rings(ground), return_index=True)
+    # as complex numbers points are sorted by x, then y
+    place = points[:, 0] + 1j * points[:, 1]
+    vertex, first = np.unique(place, return_index=True)
+    number, ring_of = np.searchsorted(vertex, place), ring[first]
+    goes_on = np.flatnonzero(ring[:-1] == ring[1:])
+    walls = np.sort(np.column_stack([number[goes_on], number[goes_on + 1]]), axis=1)
+    ends = shapely.get_coordinates(shapely.delaunay_triangles(shapely.multipoints(points), only_edges=True))
+    edges = np.sort(np.searchsorted(vertex, ends[:, 0] + 1j * ends[:, 1]).reshape(-1, 2), axis=1)
+    is_in_net = np.isin(walls @ (len(vertex), 1), edges @ (len(vertex), 1))
+    edges = edges[ring_of[edges[:, 0]] != ring_of[edges[:, 1]]]
+    xy = np.column_stack([vertex.real, vertex.imag])
+    free, boundary = shapely.linestrings(xy[edges]), shapely.linestrings(xy[walls])
+    across, _ = shapely.STRtree(boundary[~is_in_net]).query(free, predicate="crosses")
+    faces = shapely.get_parts(shapely.polygonize(np.concatenate([boundary, np.delete(free, across)])))
+    corners, face = shapely.get_coordinates(faces, return_index=True)
+    corner_ring = ring_of[np.searchsorted(vertex, corners[:, 0] + 1j * corners[:, 1])]
+    starts = np.searchsorted(face, np.arange(len(faces)))
+    faces = faces[np.minimum.reduceat(corner_ring, starts) != np.maximum.reduceat(corner_ring, starts)]
+    is_whole = abs(float(shapely.area(faces).sum()) - ground.area) <= 1e-9 * ground.area
+    return shapely.multipolygons(faces) if is_whole else ground
 
 
 def in_fixed_order(vertices: NDArray[np.float64], triangles: NDArray[np.int32]) -> NDArray[np.int32]:

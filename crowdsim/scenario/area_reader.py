@@ -12,7 +12,7 @@ import numpy as np
 import shapely
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.geometry.made_city import make_city
+from crowdsim.geometry.made_city import ground_of_city
 from crowdsim.scenario import schema
 from crowdsim.scenario.dxf import drawing_of, pieces_of_dxf
 from crowdsim.scenario.files import FileAccess
@@ -214,7 +214,7 @@ class AreaReader:
     @staticmethod
     def _made_city(size: float, seed: int, block: float) -> Any:
         try:
-            return make_city(float(size), seed, float(block)).ground
+            return ground_of_city(float(size), seed, float(block))
         except CrowdsimError as error:
             message, _, way_out = str(error).partition(". ")
             raise GeometryRefused(message, way_out) from None

@@ -5,6 +5,7 @@ goals and agents stand on the walkable ground, and one can get from here to ther
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,11 @@ class GroundCheck:
         self.walls = self.ground.boundary
         self._right: set[int] = set()  # inline goals that are on the ground
         shapely.prepare([self.ground, self.walls, *self.parts])
+
+    @cached_property
+    def _near(self) -> Any:
+        """The ground and a little beyond; for a city it takes ten seconds, so only for what needs it."""
+        return shapely.buffer(self.ground, _TOLERANCE_M)
 
     def goals(self, goals: Sequence[Goal]) -> None:
         """Report goals that nobody can be at."""
@@ -162,7 +168,6 @@ class GroundCheck:
 
     def queues(self, queues: Iterable[Queue]) -> None:
         """Report servers and lines of queues that are off the ground."""
-        near = shapely.buffer(self.ground, _TOLERANCE_M)
         for queue in queues:
             if queue.layer != self.layer:
                 continue
@@ -172,7 +177,7 @@ class GroundCheck:
                 path: Path = ("queues", queue.name, "line")
                 if len(queue.lines) > 1:
                     path = ("queues", queue.name, "lines", number)
-                off = shapely.difference(shapely.LineString(line), near)
+                off = shapely.difference(shapely.LineString(line), self._near)
                 if not off.is_empty:
                     first = np.round(shapely.get_parts(off)[0].coords[0], 3)
                     self.problems.add(
@@ -183,7 +188,6 @@ class GroundCheck:
 
     def connections(self, connections: Iterable[Connection]) -> None:
         """Report ends of connections that are off the ground."""
-        near = shapely.buffer(self.ground, _TOLERANCE_M)
         for each in connections:
             key = "stops" if each.kind == "lift" else "ends"
             for number, end in enumerate(each.ends):
@@ -191,7 +195,7 @@ class GroundCheck:
                     continue
                 path: Path = ("connections", each.name, each.kind, key, number)
                 self.area(end.area, (*path, "area"))
-                off = shapely.difference(shapely.LineString(end.line), near) if end.line else None
+                off = shapely.difference(shapely.LineString(end.line), self._near) if end.line else None
                 if off is not None and not off.is_empty:
                     self.problems.add(
                         (*path, "line"),

@@ -17,7 +17,6 @@ from crowdsim.avoidance.model import AvoidanceModel, wall_reach
 from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.geometry.steps import Steps
-from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
@@ -35,9 +34,11 @@ from crowdsim.navigation.mesh.build import (
 )
 from crowdsim.navigation.mesh.floors import build_floors
 from crowdsim.navigation.mesh.group_ground import GroupGround
-from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
+from crowdsim.navigation.mesh.kept import kept_mesh, mesh_of_kept
+from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.mesh.surface_mesh import build_surface, surface_steps
 from crowdsim.navigation.mesh.terrain import cell_over
+from crowdsim.navigation.mesh.wall_lists import with_lists
 from crowdsim.navigation.mesh.watchers import Watchers
 from crowdsim.navigation.planners import planner_kind
 from crowdsim.navigation.planning.mesh_planner import CostParameters
@@ -282,8 +283,8 @@ def mesh_steps(scenario: Scenario, like: MeshBuild, closed: Sequence[Any]) -> St
 def _cached_mesh(
     scenario: Scenario, parameters: MeshParameters, reach: float, closed: Sequence[Any]
 ) -> MeshBuild:
-    """Return the mesh of a scenario's ground; a large one comes from the disk cache,
-    under a hash of its inputs.
+    """Return the mesh of a scenario's ground; a large one comes from the disk cache, under a hash of what its
+    polygons are made of. The lists of walls are made for the reach, whether or not it comes from there.
     """
     geometry = scenario.geometry
     exits = exits_by_floor(scenario)
@@ -293,7 +294,6 @@ def _cached_mesh(
         repr(
             (
                 parameters,
-                reach,
                 geometry.clearance,
                 geometry.sheet_floors,
                 geometry.step,
@@ -322,31 +322,18 @@ def _cached_mesh(
     def make() -> dict[str, NDArray[Any]]:
         fresh.append(_built_mesh(geometry, exits, parameters, reach, closed))
         if isinstance(fresh[0], TiledBuild):
-            return fresh[0].tiles.state(whole=True)
-        mesh, walls = fresh[0].mesh._asdict(), fresh[0].walls._asdict()
-        return {
-            **{f"mesh.{name}": np.asarray(each) for name, each in mesh.items()},
-            **{f"walls.{name}": np.asarray(each) for name, each in walls.items()},
-        }
+            return fresh[0].tiles.kept()
+        return kept_mesh(fresh[0].mesh, fresh[0].walls)
 
     cached = kept_arrays("meshes", __file__, parts, make)
     if fresh:
         return fresh[0]
     if parameters.tile_size > 0.0:
-        tiles = TiledMesh.from_state(cached)
-        tiles.numbers = replace(tiles.numbers, floors=geometry.floor_names)
+        numbers = tile_numbers(geometry, parameters.tile_size)
+        tiles = TiledMesh.from_kept(cached, numbers, reach, geometry.clearance)
         return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
-
-    def fields(group: str, names: tuple[str, ...]) -> list[Any]:
-        arrays = [cached[f"{group}.{name}"] for name in names]
-        return [array if array.ndim else float(array) for array in arrays]
-
-    return MeshBuild(
-        NavMesh(*fields("mesh", NavMesh._fields)),
-        Walls(*fields("walls", Walls._fields)),
-        parameters,
-        exits.get(-1),
-    )
+    mesh, walls = mesh_of_kept(cached)
+    return MeshBuild(mesh, with_lists(mesh, walls, reach), parameters, exits.get(-1))
 
 
 def _built_mesh(

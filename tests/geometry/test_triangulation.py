@@ -5,7 +5,8 @@ import pytest
 import shapely
 from shapely import affinity
 
-from crowdsim.geometry.triangulation import neighbours_of, triangulate
+from crowdsim.geometry.made_city import make_city
+from crowdsim.geometry.triangulation import in_pieces, neighbours_of, triangulate
 from tests.navigation.worlds import UTM, pillar_hall, random_ground, rooms
 from tests.reference.gaps import gaps_at_walls, gaps_between_corners
 from tests.reference.plane import in_circle
@@ -92,3 +93,34 @@ def test_no_feet_are_made_for_gaps_wider_than_asked_for_nor_in_openings():
     assert feet_below(triangulate(room, widest_gap=1.01)) == 1
     assert feet_below(triangulate(room, widest_gap=0.99)) == 0
     assert feet_below(triangulate(room, openings=shapely.box(0.0, -1.0, 10.0, 0.1), widest_gap=1.01)) == 0
+
+
+def in_any_order(found):
+    return {frozenset(map(tuple, corners)) for corners in found.vertices[found.triangles].tolist()}
+
+
+@pytest.mark.parametrize(
+    "ground",
+    [
+        *(random_ground(seed) for seed in (0, 3, 4)),
+        affinity.translate(random_ground(5), *UTM),
+        shapely.union(make_city(400.0, 1).ground, affinity.translate(make_city(400.0, 3).ground, 500.0)),
+    ],
+    ids=["a", "b", "c", "UTM", "two parts"],
+)
+def test_ground_with_very_many_holes_is_triangulated_the_same_in_pieces(ground):
+    with_holes = [part for part in shapely.get_parts(ground) if part.interiors]
+    assert with_holes
+    for part in with_holes:
+        assert all(not piece.interiors for piece in shapely.get_parts(in_pieces(part)))
+    whole, pieces = (triangulate(ground, widest_gap=4.0, most_holes=most) for most in (np.inf, 0))
+    assert in_any_order(pieces) == in_any_order(whole)
+
+
+def test_ground_whose_rings_touch_inside_edges_is_not_triangulated_in_pieces_that_do_not_cover_it():
+    """The corner of a hole on the side of another is no end of an edge there."""
+    touching = [[(2, 2), (2, 8), (5, 8), (5, 2)], [(5, 4), (7, 6), (7, 3)]]
+    ground = shapely.Polygon([(0, 0), (10, 0), (10, 10), (0, 10)], touching)
+    assert ground.is_valid
+    whole, pieces = (triangulate(ground, widest_gap=4.0, most_holes=most) for most in (np.inf, 0))
+    assert in_any_order(pieces) == in_any_order(whole)

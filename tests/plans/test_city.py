@@ -8,9 +8,12 @@ import pytest
 import shapely
 
 from crowdsim.errors import CrowdsimError, ScenarioError
+from crowdsim.geometry import made_city
 from crowdsim.geometry.made_city import make_city
+from crowdsim.kernels import disk_cache
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.plans.city import city_files
+from crowdsim.scenario.check import GroundCheck
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.setup.build import build_world
 from tests.cli.command import crowdsim
@@ -80,6 +83,23 @@ def test_a_scenario_may_ask_for_a_city_and_its_recording_has_the_ground_itself()
     written = scenario.canonical()
     assert "city:" not in written and parse_scenario(written).canonical() == written
     assert len(build_world(scenario).agents) == 5
+
+
+def test_the_ground_of_a_large_city_is_made_once_and_read_to_the_last_digit(monkeypatch, tmp_path):
+    monkeypatch.setattr(disk_cache, "cache_directory", lambda: tmp_path)
+    made = []
+    monkeypatch.setattr(made_city, "make_city", lambda *given: made.append(given) or make_city(*given))
+    first, again = (made_city.ground_of_city(2000.0, 3) for _ in range(2))
+    assert first.wkb == again.wkb == make_city(2000.0, 3).ground.wkb and len(made) == 1
+    assert made_city.ground_of_city(2000.0, 4).wkb != first.wkb
+    assert made_city.ground_of_city(500.0, 3).wkb == make_city(500.0, 3).ground.wkb  # is not kept
+    assert len(list((tmp_path / "cities").glob("*.npz"))) == 2
+
+
+def test_ground_is_not_widened_to_check_it_where_nothing_asks(monkeypatch):
+    """That takes ten seconds for a city of 10 km."""
+    monkeypatch.setattr(GroundCheck, "_near", property(lambda check: pytest.fail("widened")))
+    parse_scenario(json.dumps(city_scenario(size=500)))
 
 
 @pytest.mark.parametrize(

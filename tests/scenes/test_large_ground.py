@@ -36,6 +36,7 @@ def test_agents_of_a_city_find_their_paths_with_little_work_and_walk_them(town):
 
 @pytest.mark.parametrize("budget", ["budget.work=60", "budget.milliseconds=5"])
 def test_when_a_tile_goes_the_graph_is_ready_before_the_ground_is_put_in(town, budget, monkeypatch):
+    monkeypatch.setattr(planner_module, "LEAST_KEPT_AREAS", 10**9)
     monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
     with Simulation(load_scenario(town, sets=[*SETS, budget])) as run:
         for _ in range(10):

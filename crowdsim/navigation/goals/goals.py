@@ -93,11 +93,8 @@ def cut_goals(mesh: NavMesh, shapes: Sequence[GoalShape]) -> GoalPieces:
     GoalPieces
         A goal that nowhere meets the mesh has no pieces.
     """
-    outlines = [
-        mesh.vertex[mesh.edge_vertex[a:b], :2]
-        for a, b in zip(mesh.polygon_start[:-1], mesh.polygon_start[1:], strict=True)
-    ]
-    tree = shapely.STRtree([shapely.Polygon(outline) for outline in outlines])
+    outlines = shapely.linearrings(mesh.vertex[mesh.edge_vertex, :2], indices=mesh.edge_polygon)
+    tree = shapely.STRtree(shapely.polygons(outlines))
     own: list[list[tuple[int, int, NDArray[np.float64]]]] = []
     for number, goal in enumerate(shapes):
         if goal.shape is None:

@@ -1,8 +1,9 @@
 """Costs of paths through areas that were measured before: where the ground of an area is the same to the last
 bit, they are.
 
-So when a tile changes, only its own areas are measured anew. What is at hand depends on what was built
-before, and changes nothing but the time: costs are a function of the ground of an area and of the width.
+So when a tile changes, only its own areas are measured anew. Those of a large ground lie in the disk cache,
+too (`AreaSearches`), for the next run on it. What is at hand depends on what was built before, and changes
+nothing but the time: costs are a function of the ground of an area and of the width.
 """
 
 from __future__ import annotations

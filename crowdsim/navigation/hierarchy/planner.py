@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel
+from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.hierarchy.areas import find_areas, find_centres
@@ -57,6 +58,9 @@ from crowdsim.tunable import param
 APART_M, MOST_POINTS = 8.0, 5
 POINTS_OF_AN_EDGE = 2  # About, walls included: 1.8 measured in a city.
 KNOWN_COSTS = KnownCosts()
+# Areas that go to the disk cache together when they have been measured: they take some 0.1 s; fewer are as
+# soon measured as read.
+LEAST_KEPT_AREAS = 50
 USUAL_AREA_M, USUAL_WORKSPACE = 100.0, 4
 NO_START = -1  # In place of the polygon of a start: trees are grown for no agent in particular.
 
@@ -242,7 +246,8 @@ class AreaSearches(Searches):
 
     def _measured(self, width: float) -> NDArray[np.float64]:
         """Return what paths through all areas cost for a width (m):
-        of areas that are as they were in a graph before, that is known.
+        of areas that are as they were in a graph before, that is known, and many new ones come from the disk
+        cache where a process before has measured the same.
         """
         costs, fastest = no_costs(self.nodes), float(self._ground.measure[0, FASTEST])
         keys = keys_of(self._mesh, self._points, self.nodes, width, self._costs, fastest, self._over_centres)
@@ -253,11 +258,13 @@ class AreaSearches(Searches):
             for each, size in zip(known, sizes, strict=True)
         ]
         new = np.array([area for area, each in enumerate(known) if each is None], dtype=np.int64)
-        self.measured += len(new)
         for area, each in enumerate(known):
             if each is not None:
                 costs.cost[costs.start[area] : costs.start[area + 1]] = each
-        if len(new):
+        entry = np.repeat(np.isin(np.arange(len(sizes)), new), sizes)  # those of new areas
+
+        def measure() -> dict[str, NDArray[Any]]:
+            self.measured += len(new)
             slots = make_slots(1, len(self._points.edge))
             price_slots(slots, self._mesh, self._costs)
             work = (0, len(new), self._mesh, self._points, self.nodes, slots, 0, width, new)
@@ -265,8 +272,15 @@ class AreaSearches(Searches):
                 measure_over_centres(*work, *find_centres(self._mesh, self.nodes.area), costs)
             else:
                 measure_areas(*work, costs)
-            for area in new.tolist():
-                KNOWN_COSTS[keys[area]] = costs.cost[costs.start[area] : costs.start[area + 1]].copy()
+            return {"cost": costs.cost[entry]}
+
+        if len(new) >= LEAST_KEPT_AREAS:
+            parts = [b"".join(keys[area] for area in new.tolist())]
+            costs.cost[entry] = kept_arrays("areas", __file__, parts, measure)["cost"]
+        elif len(new):
+            measure()
+        for area in new.tolist():
+            KNOWN_COSTS[keys[area]] = costs.cost[costs.start[area] : costs.start[area + 1]].copy()
         return costs.cost
 
     def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:

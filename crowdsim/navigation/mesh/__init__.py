@@ -7,7 +7,7 @@ those near each polygon. Positions are found on it by `mesh.locate`.
 
 Reading order: `mesh` (the arrays, and queries on them), `build` (from ground to mesh: `merge`, `terrain`,
 `wall_lists`, `point_location`, `vertex_clearance`), `floors` and `surface_mesh` (ground of several floors and
-in space; `floor_seams` is where two meet), `slopes` (what a metre costs).
+in space; `floor_seams` is where two meet), `slopes` (what a metre costs), `kept` (the arrays on disk).
 """
 
 from __future__ import annotations

@@ -37,12 +37,12 @@ def merge_to_convex(
     polygon: dict[int, list[int]] = {i: list(corners) for i, corners in enumerate(triangles.tolist())}
     owner = {}
     queue = []
-    point = vertices.tolist()
+    point, beside = vertices.tolist(), neighbours.tolist()
     for i, corners in polygon.items():
         for k in range(3):
             a, b = corners[k], corners[(k + 1) % 3]
             owner[a, b] = i
-            if neighbours[i, k] > i:
+            if beside[i][k] > i:
                 queue.append(
                     (
                         -((point[a][0] - point[b][0]) ** 2 + (point[a][1] - point[b][1]) ** 2),
@@ -57,10 +57,11 @@ def merge_to_convex(
             left, right = owner.get((a, b)), owner.get((b, a))
             if left is None or right is None or left == right:
                 continue
+            if len(polygon[left]) + len(polygon[right]) - 2 > most_sides:
+                continue
             merged = joined(polygon[left], polygon[right], a, b)
             if (
-                len(merged) > most_sides
-                or not is_convex_at(point, merged, a)
+                not is_convex_at(point, merged, a)
                 or not is_convex_at(point, merged, b)
                 or len(set(merged)) < len(merged)
             ):

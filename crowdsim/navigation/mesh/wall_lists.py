@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,20 +63,24 @@ def make_walls(
         return _StraightLine(begin_x[e], begin_y[e], end_x[e], end_y[e])
 
     # Chains begin at corners; where a wall closes without one, as a circle of many vertices does, anywhere.
+    turns = _turns_off(xy, edge_vertex, edge_end, before)
     corners = [
         e
         for e in wall_edges.tolist()
         if e not in before
         or edge_layer[before[e]] != edge_layer[e]
+        or e in turns
         or not line_along(before[e]).goes_on_to(end_x[e], end_y[e])
     ]
+    is_corner = set(corners)
     for e in corners + wall_edges.tolist():
         while wall_of[e] < 0:
-            wall_of[e], last, line = len(firsts), e, line_along(e)
+            wall_of[e], last = len(firsts), e
+            line = line_along(e) if after.get(e) not in is_corner else None
             # A wall belongs to one floor: where a stair's wall goes on straight from that of a floor, another
             # begins.
             while (
-                (other := after.get(last, e)) != e and wall_of[other] < 0
+                line is not None and (other := after.get(last, e)) != e and wall_of[other] < 0
                 and edge_layer[other] == edge_layer[e] and line.goes_on_to(end_x[other], end_y[other])
             ):  # fmt: skip
                 wall_of[other], last = len(firsts), other
@@ -109,6 +114,23 @@ def make_walls(
     return edge_wall, walls
 
 
+def _turns_off(
+    xy: NDArray[np.float64],
+    edge_vertex: NDArray[np.int32],
+    edge_end: NDArray[np.int32],
+    before: Mapping[int, int],
+) -> set[int]:
+    """Return those of the edges that follow others, by these, that certainly do not go straight on:
+    most do not, and for those no line is drawn.
+    """
+    edge = np.fromiter(before.keys(), dtype=np.int64, count=len(before))
+    begin = xy[edge_vertex[np.fromiter(before.values(), dtype=np.int64, count=len(before))]]
+    (dx, dy), (to_x, to_y) = (xy[edge_vertex[edge]] - begin).T, (xy[edge_end[edge]] - begin).T
+    # of the end: its distances along the edge before and from its line, times that edge's length
+    along, aside = to_x * dx + to_y * dy, to_y * dx - to_x * dy
+    return set(edge[np.abs(aside) * np.hypot(dx, dy) > 2.0 * STRAIGHT_M * np.abs(along)].tolist())
+
+
 class _StraightLine:
     """A line that is drawn on from vertex to vertex, as long as all of them lie within `STRAIGHT_M` of the
     line between its ends.
@@ -138,12 +160,21 @@ class _StraightLine:
 
 
 @lean_kernel
-def _edge_to_polygon(mesh, edge, polygon):
-    """Return the distance (m) between an edge and a polygon's outline."""
+def _comes_near(mesh, edge, polygon, reach):
+    """Return whether an edge comes within `reach` (m) of a polygon's outline."""
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-    return _segment_to_polygon(
-        mesh, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1], polygon
-    )
+    ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+    # farther off than this in x or in y alone is beyond the reach, whatever is rounded
+    far = reach * (1.0 + ROUNDING) + ROUNDING
+    left, right, low, high = min(ax, bx) - far, max(ax, bx) + far, min(ay, by) - far, max(ay, by) + far
+    for other in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+        c, d = mesh.edge_vertex[other], mesh.edge_end[other]
+        cx, cy, dx, dy = mesh.vertex[c, 0], mesh.vertex[c, 1], mesh.vertex[d, 0], mesh.vertex[d, 1]
+        if max(cx, dx) < left or min(cx, dx) > right or max(cy, dy) < low or min(cy, dy) > high:
+            continue
+        if segments_apart(ax, ay, bx, by, cx, cy, dx, dy) <= reach:
+            return True
+    return False
 
 
 @lean_kernel
@@ -199,9 +230,8 @@ def _is_within(mesh, edge, polygon, reach, centre, radius):
         return True
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
     half = 0.5 * np.hypot(mesh.vertex[a, 0] - mesh.vertex[b, 0], mesh.vertex[a, 1] - mesh.vertex[b, 1])
-    return (
-        middle <= (reach + half + radius[polygon]) * (1.0 + 1e-9)
-        and _edge_to_polygon(mesh, edge, polygon) <= reach
+    return middle <= (reach + half + radius[polygon]) * (1.0 + 1e-9) and _comes_near(
+        mesh, edge, polygon, reach
     )
 
 

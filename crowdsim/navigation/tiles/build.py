@@ -236,9 +236,10 @@ def _neighbours_without(triangles: NDArray[np.int32], kept: set[tuple[int, int]]
     so that none is flipped or merged over.
     """
     neighbours = neighbours_of(triangles)
-    for t, i in np.argwhere(neighbours >= 0).tolist() if kept else ():
-        if _key(int(triangles[t, i]), int(triangles[t, (i + 1) % 3])) in kept:
-            neighbours[t, i] = -1
+    if kept:
+        count = int(triangles.max()) + 1
+        ends = np.sort(np.stack([triangles, np.roll(triangles, -1, axis=1)], axis=-1), axis=-1) @ (count, 1)
+        neighbours[np.isin(ends, [a * count + b for a, b in kept])] = -1
     return neighbours
 
 

@@ -27,6 +27,9 @@ from crowdsim.navigation.mesh.plates import EdgeKey, edge_key
 from crowdsim.navigation.mesh.terrain import BORDER_M, CELL_SHARE, MOST_CELLS, region_of
 from crowdsim.navigation.tiles.numbers import SNAP_M, TileNumbers
 
+# Up to as many holes ground is triangulated as it is, which takes half a second; a large city has more.
+MOST_HOLES = 2000
+
 
 @dataclass(frozen=True, eq=False)
 class TileGround:
@@ -143,7 +146,9 @@ def cut_ground(
     NavigationError
         If the ground cannot be triangulated.
     """
-    whole = triangulate(ground, openings=_without_walls(seams, openings), widest_gap=widest_gap)
+    whole = triangulate(
+        ground, openings=_without_walls(seams, openings), widest_gap=widest_gap, most_holes=MOST_HOLES
+    )
     points = snapped(whole.vertices, size)
     owner, side = np.nonzero(whole.neighbours < 0)
     start, end = whole.triangles[owner, side], whole.triangles[owner, (side + 1) % 3]

@@ -44,21 +44,31 @@ def unpack_tiles(saved: Saved, count: int) -> dict[int, TileMesh]:
     SavedError
         If there is a tile that no ground has.
     """
-    numbers = saved.take("tiles", "i8", low=0, high=count - 1)
+    packed: dict[str, NDArray[Any]] = {"tiles": saved.take("tiles", "i8", low=0, high=count - 1)}
+    numbers = packed["tiles"]
     saved.require(ascends(numbers), "tiles", "numbers of tiles ascend")
-    fields = []
     for field, like in TileMesh.__annotations__.items():
         name = f"tiles.{field}"
         flat = saved.take(name, _kind(str(like)), (None, 2) if field in PAIRS else (None,))
         ends = saved.take(f"{name}.ends", "i8", (len(numbers),), low=0, high=len(flat))
         is_whole = bool(np.all(np.diff(ends) >= 0)) and (int(ends[-1]) if len(ends) else 0) == len(flat)
         saved.require(is_whole, f"{name}.ends", "does not say where the parts of all tiles end")
-        fields.append([part.copy() for part in np.split(flat, ends[:-1])] if len(numbers) else [])
-    tiles = {number: TileMesh(*parts) for number, *parts in zip(numbers.tolist(), *fields, strict=True)}
+        packed |= {name: flat, f"{name}.ends": ends}
+    tiles = split_tiles(packed)
     for number, tile in tiles.items():
         fault = _fault(tile, count)
         saved.require(not fault, "tiles", f"has tile {number}, {fault}")
     return tiles
+
+
+def split_tiles(packed: Mapping[str, NDArray[Any]]) -> dict[int, TileMesh]:
+    """Return the tiles that `pack_tiles` packed, whatever they hold."""
+    fields = []
+    for field in TileMesh._fields:
+        flat, ends = packed[f"tiles.{field}"], packed[f"tiles.{field}.ends"].tolist()
+        fields.append([flat[a:b].copy() for a, b in zip([0, *ends], ends, strict=False)])
+    numbers = packed["tiles"].tolist()
+    return {number: TileMesh(*parts) for number, *parts in zip(numbers, *fields, strict=True)}
 
 
 def _fault(tile: TileMesh, count: int) -> str:

@@ -22,6 +22,7 @@ from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.walls import Walls
+from crowdsim.navigation.mesh.kept import kept_mesh, mesh_of_kept
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.point_location import Cells, cells_over
 from crowdsim.navigation.mesh.wall_lists import with_lists
@@ -30,7 +31,7 @@ from crowdsim.navigation.tiles.build import TileMesh, depths_in
 from crowdsim.navigation.tiles.join import Joined, connected_parts, join_tiles
 from crowdsim.navigation.tiles.numbers import TileNumbers
 from crowdsim.navigation.tiles.renumber import Renumbered, renumber
-from crowdsim.navigation.tiles.state import are_apart, numbers_from, pack_tiles, unpack_tiles
+from crowdsim.navigation.tiles.state import are_apart, numbers_from, pack_tiles, split_tiles, unpack_tiles
 from crowdsim.saved import Arrays, Saved
 
 # Flag of a polygon that no agent may enter or leave; the other bits of the flags are free for users.
@@ -94,6 +95,13 @@ class TiledMesh:
         wall_reach: float,
         clearance: float = CLEARANCE_M,
     ) -> None:
+        self._begin(tiles, numbers, wall_reach, clearance)
+        self._join()
+
+    def _begin(
+        self, tiles: Mapping[int, TileMesh], numbers: TileNumbers, wall_reach: float, clearance: float
+    ) -> None:
+        """Take what a mesh is joined from."""
         self.numbers, self.wall_reach, self.clearance = numbers, float(wall_reach), float(clearance)
         self._built = dict(tiles)  # as they were at the beginning
         self._content = dict(tiles)  # as they are; of a tile that is not there, as it was
@@ -112,7 +120,6 @@ class TiledMesh:
         self.contents_version = 0  # goes up where a tile becomes another, be it there or not
         self._whole: dict[int, NDArray[np.int32]] | None = None
         self._whole_parts: tuple[tuple[int, int], NDArray[np.int32]] | None = None
-        self._join()
 
     @property
     def size(self) -> float:
@@ -564,6 +571,30 @@ class TiledMesh:
         ).tolist()
         mesh._cells = Cells(np.array([x, y]), cell, np.array([across, up], dtype=np.int64))
         mesh.restore(Saved(state))
+        return mesh
+
+    def kept(self) -> dict[str, NDArray[Any]]:
+        """Return what `from_kept` needs as named arrays: tiles, and the mesh that they are joined to."""
+        return {
+            **self.state(whole=True),
+            **kept_mesh(self.mesh, self.walls),
+            "first_polygon": self.first_polygon,
+            "first_edge": self.first_edge,
+        }
+
+    @classmethod
+    def from_kept(cls, kept: Arrays, numbers: TileNumbers, wall_reach: float, clearance: float) -> TiledMesh:
+        """Return the mesh whose `kept()` this is, with wall lists that reach as far as is asked for.
+
+        Nothing is joined or looked at, since the cache is trusted; a file of a user's is for `from_state`.
+        """
+        mesh = cls.__new__(cls)
+        mesh._begin(split_tiles(kept), numbers, wall_reach, clearance)
+        mesh.salt, mesh.is_there = kept["salt"], kept["is_there"].astype(np.bool_)
+        x, y, cell, across, up = kept["cells"].tolist()
+        mesh._cells = Cells(np.array([x, y]), cell, np.array([across, up], dtype=np.int64))
+        joined = Joined(*mesh_of_kept(kept), kept["first_polygon"], kept["first_edge"])
+        mesh._become(mesh._with_lists(joined))
         return mesh
 
     def _is_inside(self, tile: int, content: TileMesh) -> bool:

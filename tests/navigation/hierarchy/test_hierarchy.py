@@ -10,6 +10,7 @@ import pytest
 import shapely
 
 from crowdsim.geometry.made_city import make_city
+from crowdsim.kernels import disk_cache
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.hierarchy import planner as planner_module
@@ -204,7 +205,13 @@ def test_a_path_costs_at_most_a_hundredth_more_than_over_areas():
         assert ground_cost <= MOST_COST * over_areas * (1.0 + 1e-12)
 
 
-def test_when_a_tile_changes_only_its_own_areas_are_measured_anew(monkeypatch):
+@pytest.fixture
+def no_disk(monkeypatch):
+    """Nothing that was measured comes from the disk cache."""
+    monkeypatch.setattr(planner_module, "LEAST_KEPT_AREAS", 10**9)
+
+
+def test_when_a_tile_changes_only_its_own_areas_are_measured_anew(monkeypatch, no_disk):
     ground, _ = town()
     tiles, _ = build_tiles(ground, 125.0)
     monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
@@ -286,7 +293,7 @@ def test_what_is_known_gives_way_to_what_is_new():
     assert known[b"\x01"] is None and known[b"\x00"][0] == 0.0 and known[b"\x03"][0] == 3.0
 
 
-def test_what_is_known_is_saved_and_taken_back(tmp_path, monkeypatch):
+def test_what_is_known_is_saved_and_taken_back(tmp_path, monkeypatch, no_disk):
     _, mesh = town()
 
     def graph():
@@ -322,6 +329,34 @@ def test_costs_that_cannot_be_are_refused(name, value, words):
     known[bytes(16)] = np.array([0.0, np.inf])
     with pytest.raises(SavedError, match=words):
         KnownCosts().add_arrays({**known.as_arrays(), name: value})
+
+
+@pytest.mark.parametrize("nodes", ["portals", "centres"])
+def test_costs_of_large_ground_are_measured_once_and_lie_on_disk_for_the_next_process(
+    nodes, monkeypatch, tmp_path
+):
+    ground, _ = town()
+    tiles, _ = build_tiles(ground, 125.0)
+    monkeypatch.setattr(disk_cache, "cache_directory", lambda: tmp_path)
+
+    def graph(width):
+        """As a new process makes it: it knows nothing."""
+        monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
+        planner = HierarchicalPlanner(tiles.mesh, cut_goals(tiles.mesh, []), ALONE, 125.0, nodes=nodes)
+        planner.searches._make_layers(np.array([width]))
+        return planner.searches
+
+    first, again = graph(0.4), graph(0.4)
+    assert first.measured == first.nodes.area_count > planner_module.LEAST_KEPT_AREAS
+    assert again.measured == 0 and np.array_equal(again._layers, first._layers)
+    assert len(planner_module.KNOWN_COSTS.as_arrays()["size"]) > 0  # a tile that changes finds them
+    (file,) = (tmp_path / "areas").glob("*.npz")
+    file.write_bytes(file.read_bytes()[:-100])
+    spoilt = graph(0.4)
+    assert spoilt.measured == first.measured and np.array_equal(spoilt._layers, first._layers)
+    assert graph(0.6).measured == first.measured
+    tiles.change(remove=[tiles.tile_named(5, 5)])
+    assert graph(0.4).measured > 0
 
 
 def test_costs_of_another_size_are_measured_anew(monkeypatch):

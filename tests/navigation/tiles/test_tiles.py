@@ -8,11 +8,12 @@ import shapely
 from shapely import affinity
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.made_city import make_city
 from crowdsim.geometry.steps import at_once
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.mesh.mesh import NavMesh, locate, make_flood, wall_distance
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
-from crowdsim.navigation.tiles import handles
+from crowdsim.navigation.tiles import cut, handles
 from crowdsim.navigation.tiles.build import build_tile, tile_steps
 from crowdsim.navigation.tiles.make import build_tiles
 from crowdsim.navigation.tiles.tiled_mesh import CLOSED, TiledMesh
@@ -229,6 +230,15 @@ def test_handles_of_a_tile_stay_stale_when_it_is_put_back_and_a_restored_save_ma
     assert not mesh.is_stale(old).any() and same(mesh.mesh, first)
     mesh.restore(later)
     assert np.array_equal(mesh.is_stale(old), gone)
+
+
+def test_a_city_in_tiles_is_the_same_to_the_last_bit_whether_or_not_it_is_triangulated_in_pieces(monkeypatch):
+    ground = make_city(900.0, 2).ground
+    whole = build_tiles(ground, 125.0)[0].state(whole=True)
+    monkeypatch.setattr(cut, "MOST_HOLES", 10)
+    pieces = build_tiles(ground, 125.0)[0].state(whole=True)
+    assert whole.keys() == pieces.keys()
+    assert all(array.tobytes() == pieces[name].tobytes() for name, array in whole.items())
 
 
 def test_a_whole_mesh_is_saved_and_restored_from_nothing_with_handles_still_valid():
