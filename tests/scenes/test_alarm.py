@@ -174,6 +174,18 @@ def test_where_ground_is_large_people_with_one_goal_share_a_search():
     assert mesh.edge_count > 4 * 300 and made[0] < 0.2 * made[1]
 
 
+def test_another_planner_is_told_again_of_those_that_come_next(alarm):
+    """Else it would know of none that share a tree."""
+    with rung(alarm, "mesh") as run:
+        paths = run.system(Plan).paths[0]
+        rows = np.arange(AGENTS)
+        paths.asking.join(run.world.agents, rows, 5, len(run.world.goals.reach), False)
+        paths.settle(paths.asking.to_tell(run.world.agents.goal, AGENTS))
+        assert paths.asking.told == AGENTS // GOALS and paths.asking.is_told
+        paths.take_mesh()
+        assert paths.asking.told == 0 and not paths.asking.is_told and len(paths.asking) == AGENTS
+
+
 class Seconds:
     """A clock that goes on by what planning does: so much for each agent of which the planner is told, for
     each request, each expansion and each answer (ns).

@@ -260,6 +260,10 @@ class Asking:
         self._tell(self.told - (self._first - begin), self._first - begin < self.told)
         return self._line.row[begin : self._first], tick
 
+    def tell_anew(self) -> None:
+        """Have those at the head told again: the planner is another."""
+        self._tell(0, False)
+
     def _tell(self, told: int, is_told: bool) -> None:
         self.told, self.is_told = told, is_told
 

@@ -94,6 +94,7 @@ class SearchTask:
     def take(self, planner: Any) -> None:
         """Search with another planner, which has no requests yet."""
         self._planner = planner
+        self._asking.tell_anew()
         self._tasks.remove(self.name)
 
     def register(self, tick: Tick) -> None:
