@@ -2,7 +2,8 @@
 those after it, how long agents wait, how far guesses lead meanwhile, and what all paths cost.
 
     python benchmarks/alarm.py [--agents 100000] [--goals 50] [--kinds optimal mesh] [--work 100000]
-        [--milliseconds 10] [--ticks 60] [--sample 2000] [--detour ./detour_paths] [--quick] [--json]
+        [--milliseconds 10] [--slice 1000] [--ticks 60] [--sample 2000]
+        [--detour ./detour_paths] [--quick] [--json]
 
 The building has rooms on both sides of its corridors, one person to two square metres, and a goal for every
 fiftieth of them by default, drawn from all of its ground. For each kind of planner there are two runs.
@@ -44,6 +45,7 @@ from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.budget import ClockBudget
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems import Plan
+from crowdsim.systems.base.slices import DEFAULT_SLICE
 from crowdsim.world.events import EventKind
 
 RADIUS_M, AREA_M2, TICK_S, REACH_M = 0.2, 2.0, 0.1, 0.5
@@ -156,7 +158,7 @@ def by_work(alarm: Alarm, kind: str, work: int, most: int) -> dict[str, Any]:
         plan = run.system(Plan)
         paths = plan.paths[0]
         take = paths.take = Clocked(paths.take)  # type: ignore[method-assign]
-        request = paths.searches._ask = Clocked(paths.searches._ask)
+        request = paths.submit = Clocked(paths.submit)  # type: ignore[method-assign]
         whole = plan.process = Clocked(plan.process)  # type: ignore[method-assign]
         spent, searched = spent_by(run), list[int]()
         ring = Clocked(alarm.ring)
@@ -228,9 +230,9 @@ def _lengths(mesh: Any, goals: Any, kind: str, begin: Any, polygon: Any, alarm: 
     return FoundCorridors(MeshPlanner(mesh, goals, kind=kind), asked).lengths()
 
 
-def by_clock(alarm: Alarm, kind: str, milliseconds: float, most: int) -> dict[str, Any]:
-    """Ring where planning has so many milliseconds of processor time a tick."""
-    with alarm.simulation({"kind": kind}, {"milliseconds": milliseconds}) as run:
+def by_clock(alarm: Alarm, kind: str, milliseconds: float, size: int, most: int) -> dict[str, Any]:
+    """Ring where planning has so many milliseconds of processor time a tick, in slices of that size."""
+    with alarm.simulation({"kind": kind}, {"milliseconds": milliseconds, "slice": size}) as run:
         budget, plan = run.budget, run.system(Plan)
         assert isinstance(budget, ClockBudget)
         budget._clock = time.thread_time_ns
@@ -351,6 +353,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--kinds", nargs="+", choices=("optimal", "mesh"), default=["optimal", "mesh"])
     parser.add_argument("--work", type=int, help="work a tick; without it four for each agent")
     parser.add_argument("--milliseconds", type=float, default=10.0)
+    parser.add_argument("--slice", type=int, default=DEFAULT_SLICE)
     parser.add_argument("--ticks", type=int, default=60)
     parser.add_argument("--sample", type=int, default=2000)
     parser.add_argument("--detour", metavar="PROGRAM")
@@ -366,7 +369,9 @@ def main(arguments: list[str] | None = None) -> None:
         "agents": asked.agents,
         "goals": asked.goals,
         "by_work": [by_work(alarm, kind, work, asked.ticks) for kind in asked.kinds],
-        "by_clock": [by_clock(alarm, kind, asked.milliseconds, asked.ticks) for kind in asked.kinds],
+        "by_clock": [
+            by_clock(alarm, kind, asked.milliseconds, asked.slice, asked.ticks) for kind in asked.kinds
+        ],
         "rates": rates(alarm, asked.kinds, asked.sample, asked.detour),
     }
     found["polygons"] = found["by_work"][0]["polygons"]

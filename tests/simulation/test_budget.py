@@ -101,7 +101,7 @@ def test_the_default_is_work_2000_expansions_or_one_for_each_agent():
             run.step()
             assert run.counts["expansions_granted"] == 5 and run.counts["slices"] == 1
             made.append(run.counts["expansions"])
-        assert made[0] == 0 and 0 < max(made) <= 5  # requests come first, then some of each
+        assert 0 < made[0] < 5 and max(made) <= 5  # requests are work, too, half of it at first
     with simulation(BY_CLOCK) as run:
         assert isinstance(run.budget, ClockBudget) and run.budget.tasks.slice_size == 4
     with simulation(BY_CLOCK, granted={}) as run:

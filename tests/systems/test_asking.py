@@ -10,7 +10,7 @@ from crowdsim.systems.paths.paths import find_asking
 from crowdsim.world.columns import AgentColumns, AgentState
 from tests.reference import asking as twin
 
-ROWS = 300
+ROWS, GOALS = 300, 4
 NAMES = ("entity", "activity", "path_status", "goal")
 
 
@@ -21,7 +21,8 @@ def crowd(rng, entity):
         "entity": entity,
         "activity": rng.choice([AgentState.WALKING] * 90 + list(AgentState), count),
         "path_status": rng.choice([PathStatus.PENDING] * 90 + list(PathStatus) * 3, count),
-        "goal": rng.integers(-1, 50, count),
+        "goal": rng.choice([-1, *sorted(range(GOALS)) * 12], count),
+        "corridor_length": np.full(count, 3),
     }
     agents.append(count, values)
     return agents
@@ -33,51 +34,72 @@ def wanting(agents):
     return wants
 
 
+@pytest.mark.parametrize("keeps_previous", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_line_is_that_of_a_list(seed):
-    rng, asking, line, longest = np.random.default_rng(seed), Asking(), [], 0
-    of = {}
+def test_the_line_is_that_of_a_list(seed, keeps_previous):
+    rng, asking, line, told, longest = np.random.default_rng(seed), Asking(), [], 0, 0
+    entity = np.arange(1, ROWS)
     for now in range(1, 30):  # agents come, go, and are set to whatever they can be
-        entity = np.sort(rng.choice(np.arange(1, ROWS + 20), ROWS, replace=False))
+        if now % 4:
+            entity = np.sort(rng.choice(np.arange(1, ROWS + 20), ROWS, replace=False))
         agents = crowd(rng, entity)
-        wants = wanting(agents)
         facts = [
             dict(zip(NAMES, each, strict=True))
             for each in zip(*(getattr(agents, name).tolist() for name in NAMES), strict=True)
         ]
-        expected = twin.line_up(facts, wants.tolist(), line, now)
-        asking.line_up(agents, wants, now)
-        fresh = asking.since == now  # what is settled goes along
-        asking.settled[fresh] = rng.integers(0, 2, int(fresh.sum()))
-        of = dict(zip(entity[asking.rows].tolist(), asking.settled.tolist(), strict=True)) | {
-            each: of[each] for each, since in line if since < now and each in of
-        }
-        assert list(zip(asking.rows.tolist(), asking.since.tolist(), strict=True)) == expected
-        left = int(rng.integers(0, 3)) * int(now > 4)
-        while left and len(asking):
-            rows, since, settled = asking.next(left)
-            assert settled.tolist() == [of[int(entity[row])] for row in rows]
-            assert [(row, since) for row in rows.tolist()] == expected[: len(rows)]
-            expected, left = expected[len(rows) :], left - len(rows)
-        line = [(int(entity[row]), since) for row, since in expected]
-        assert asking.entities.tolist() == [entity for entity, _ in line] and len(asking) == len(line)
+        goal_of = dict(zip(entity.tolist(), agents.goal.tolist(), strict=True))
+        stay, sent = twin.stay_in_line(facts, line)
+        head = {each for each, _ in line[:told]}
+        told = 0 if head & set(sent) else sum(each in head for each, _ in stay)
+        asking.stay(agents, keeps_previous)
+        assert asking.told == told and asking.entities.tolist() == [each for each, _ in stay]
+        wants = wanting(agents)
+        facts = [
+            {**fact, "path_status": status} for fact, status in zip(facts, agents.path_status, strict=True)
+        ]
+        joins = twin.join_line(facts, wants.tolist(), now)
+        asking.join(agents, np.flatnonzero(wants), now, GOALS, keeps_previous)
+        line = stay + joins
+        assert asking.entities.tolist() == [each for each, _ in line] and len(asking) == len(line)
+        assert not wanting(agents).any()
+        fresh = np.isin(entity, sent + [each for each, _ in joins])
+        assert np.all(agents.path_status[fresh] == PathStatus.PENDING)
+        assert np.array_equal(agents.corridor_length == 0, fresh & (not keeps_previous))
         assert asking.oldest_tick(now) == (line[0][1] if line else now)
         longest = max(longest, now - asking.oldest_tick(now))
+        left = int(rng.integers(0, 6)) * int(now > 4)
+        while left and len(asking):
+            if not asking.is_told:
+                most = int(rng.integers(1, 40))
+                alike = twin.alike(goal_of, line, told)
+                rows = asking.to_tell(agents.goal, most)
+                assert entity[rows].tolist() == [each for each, _ in line[told:]][: min(most, alike)]
+                told += len(rows)
+                assert asking.told == told and asking.is_told >= (len(rows) == alike < most)
+                assert not (asking.is_told and twin.alike(goal_of, line, told))
+                left -= 1
+                continue
+            rows, since = asking.next(left)
+            assert [(each, since) for each in entity[rows].tolist()] == line[: min(left, told)]
+            line, told, left = line[len(rows) :], told - len(rows), left - len(rows)
+            assert asking.is_told == (told > 0)
         if now % 3 == 0:  # what is saved is all that there is
             state, asking = asking.state(), Asking()
             asking.restore(Saved(state), agents)
+            assert asking.told == told
     assert longest > 5
 
 
 def test_a_line_that_cannot_be_is_refused():
     agents = crowd(np.random.default_rng(1), np.arange(1, 9))
-    for entity, since, message in (
-        ([3, 5], [4, 2], "waited longest"),
-        ([5, 3], [2, 2], "ascend"),
-        ([3, 3], [2, 4], "twice"),
-        ([3, 90], [2, 2], "no such agent"),
+    for entity, since, told, message in (
+        ([3, 5], [4, 2], [0, 0, 0], "waited longest"),
+        ([3, 3], [2, 4], [0, 0, 0], "twice"),
+        ([3, 90], [2, 2], [0, 0, 0], "no such agent"),
+        ([3, 5], [2, 2], [3, 0, 0], "asking_told"),
+        ([3, 5], [2, 2], [0, 1, 0], "told of none"),
     ):
         state = {"asking_entity": np.array(entity), "asking_since": np.array(since)}
-        state["asking_settled"] = np.zeros(2, dtype=np.int64)
+        state["asking_told"] = np.array(told)
         with pytest.raises(SavedError, match=message):
             Asking().restore(Saved(state), agents)

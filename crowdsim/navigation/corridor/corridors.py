@@ -146,6 +146,14 @@ def exchange_blocks(start, old, new, free, free_first, free_count, used, got):
     return used
 
 
+@lean_kernel
+def fill_blocks(blocks, start, portals, store):
+    """Write corridor i, ``portals[start[i]:start[i + 1]]``, to ``store[blocks[i]:]``, where there is room."""
+    for i in range(blocks.size):
+        for k in range(start[i], start[i + 1]):
+            store[blocks[i] + k - start[i]] = portals[k]
+
+
 class CorridorStore:
     """Blocks of portals with a list of free blocks for each size."""
 
@@ -214,9 +222,12 @@ class CorridorStore:
 
     def fill(self, blocks: NDArray[np.int64], start: NDArray[np.int64], portals: NDArray[np.int32]) -> None:
         """Write corridor i, ``portals[start[i]:start[i + 1]]``, to the block that begins at ``blocks[i]``."""
-        lengths = np.diff(start)
-        target = np.repeat(blocks - start[:-1], lengths) + np.arange(len(portals))
-        self.portals[target] = portals
+        fill_blocks(
+            np.ascontiguousarray(blocks, dtype=np.int64),
+            np.ascontiguousarray(start, dtype=np.int64),
+            np.ascontiguousarray(portals, dtype=np.int32),
+            self.portals,
+        )
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the store as named arrays."""

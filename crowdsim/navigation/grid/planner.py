@@ -74,6 +74,9 @@ LEAST_CHOICES, MORE_CHOICES = 1024, 16
 # What an answer counts as, in expansions: pulling its string and setting an agent on it takes some 5 us, and
 # an expansion 0.1.
 PATH_WORK = 50
+# What a request counts as: it takes 65 to 80 us, most of it to note the stationary agents near its line, and
+# an expansion 0.3 to 0.6 between the other work of a tick.
+REQUEST_WORK = 100
 
 # of requests, beside those that every one has
 FIELDS = [("need", "f8"), ("to", "i8"), ("first", "i8"), ("last", "i8")]
@@ -211,6 +214,8 @@ class GridPlanner(SlotPlanner):
         If a parameter is out of its range.
     """
 
+    settles, request_work = True, REQUEST_WORK
+
     def __init__(
         self, grid: Grid, target: NDArray[np.float64], parameters: PathParameters | None = None
     ) -> None:
@@ -319,6 +324,7 @@ class GridPlanner(SlotPlanner):
         goal: NDArray[np.int32],
         radius: NDArray[np.float64],
         choices: Sequence[NDArray[np.int64]] = (),
+        settled: bool = False,
     ) -> None:
         """Ask for paths; see `Planner.submit`.
 
@@ -334,6 +340,8 @@ class GridPlanner(SlotPlanner):
             Of the agents; where `agent_radius` is above 0, paths are looked for with that.
         choices : sequence of (c,) int64, optional
             Of several rows of `target`, one at least, the nearest on foot is meant.
+        settled : bool
+            Whether `settle` was called for them, and for all that come with them for the same.
 
         Raises
         ------
@@ -347,20 +355,42 @@ class GridPlanner(SlotPlanner):
         ):
             self.grid.need(each)
         fresh = self._fresh(tick, entity, position, need=self.needs(radius))
-        wanted_goals, which = np.unique(goal, return_inverse=True)
-        numbers = [
-            self._lists.number_of(self.target[choices[each] if choices else np.array([each])])
-            for each in wanted_goals.tolist()
-        ]
-        fresh["to"] = np.array(numbers, dtype=np.int64)[which.reshape(-1)] if len(fresh) else 0
+        fresh["to"] = self._lists_of(goal, choices)
         self._make_room_for_choices()
-        if self.parameters.share_searches and self.parameters.heuristic_weight > 0.0 and len(fresh):
-            wanted = np.column_stack(
-                [fresh["to"].astype(np.float64), CellTrees.clearance_class(fresh["need"])]
-            )
-            fresh["tree"] = self.trees.trees_of(wanted, fresh["entity"], fresh["need"])
+        if self._shares and len(fresh):
+            wanted = _wanted(fresh["to"], fresh["need"])
+            if not settled:
+                self.trees.note(wanted, fresh["entity"], fresh["need"])
+            fresh["tree"] = self.trees.trees_of(wanted)
         self._note_stationary(fresh)
         self.queue.submit(len(fresh))
+
+    @property
+    def _shares(self) -> bool:
+        return self.parameters.share_searches and self.parameters.heuristic_weight > 0.0
+
+    def _lists_of(self, goal: NDArray[np.int32], choices: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return the numbers of the lists of points that agents want to one of, (k,); see `submit`."""
+        wanted, which = np.unique(goal, return_inverse=True)
+        numbers = [
+            self._lists.number_of(self.target[choices[each] if choices else np.array([each])])
+            for each in wanted.tolist()
+        ]
+        return np.array(numbers, dtype=np.int64)[which.reshape(-1)]
+
+    def settle(
+        self,
+        entity: NDArray[np.int64],
+        goal: NDArray[np.int32],
+        radius: NDArray[np.float64],
+        choices: Sequence[NDArray[np.int64]] = (),
+    ) -> None:
+        """Take notice that agents, (k,), are going to ask for paths to rows of `target`, or of `choices`; see
+        `MeshPlanner.settle`.
+        """
+        if self._shares and len(entity):
+            need = self.needs(radius)
+            self.trees.note(_wanted(self._lists_of(goal, choices), need), entity, need)
 
     def _note_stationary(self, fresh: NDArray[Any]) -> None:
         """Keep for each new request the stationary agents near its line,
@@ -497,6 +527,11 @@ class GridPlanner(SlotPlanner):
         self._restore(saved, {"need": (0.0, WIDEST_M), "to": (0, self._lists.count - 1), **pool})
         requests = self.queue.requests
         saved.require(requests["first"] <= requests["last"], "queue_request_first", "comes after the last")
+
+
+def _wanted(to: NDArray[np.int64], need: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what requests have to have in common to share a tree, (k, 2)."""
+    return np.column_stack([to.astype(np.float64), CellTrees.clearance_class(need)])
 
 
 class FoundOverCells(FoundPaths):

@@ -188,15 +188,12 @@ class MeshPlanner(SlotPlanner):
             | self._gap_class(goal, radius)
         )
 
-    def settle(
-        self, entity: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """Note that agents, (k,), are going to ask for paths; return which of their requests are going to
-        share trees, 0 or 1: all that come in one tick count, however many are made in it.
+    def settle(self, entity: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]) -> None:
+        """Take notice that agents, (k,), are going to ask for paths: which requests share trees is settled by
+        all of which it was taken, however many are made at a time.
         """
-        if not self.parameters.share_searches or not len(entity):
-            return np.zeros(len(entity), dtype=np.int64)
-        return self._note(self._keys(goal, radius), entity, 2.0 * radius).astype(np.int64)
+        if self.parameters.share_searches and len(entity):
+            self._note(self._keys(goal, radius), entity, 2.0 * radius)
 
     def submit(
         self,
@@ -208,7 +205,7 @@ class MeshPlanner(SlotPlanner):
         radius: NDArray[np.float64],
         priced: NDArray[np.int32] | None = None,
         price: float = 0.0,
-        settled: NDArray[np.int64] | None = None,
+        settled: bool = False,
     ) -> None:
         """Ask for paths; see `Planner.submit`.
 
@@ -220,8 +217,8 @@ class MeshPlanner(SlotPlanner):
             Half-edges of portals that cost `price` besides, on either side; -1 is none, and comes last. Only
             planners that say so (`prices`) heed them.
         price : float, m
-        settled : (k,) int64, optional
-            What `settle` has returned.
+        settled : bool
+            Whether `settle` was called for them, and for all that come with them for the same.
         """
         fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, width=2.0 * radius)
         fresh["key"] = self._keys(goal, radius)
@@ -230,29 +227,27 @@ class MeshPlanner(SlotPlanner):
         may_share = np.flatnonzero(~is_alone) if is_alone.any() else slice(None)
         if self.parameters.share_searches and not is_alone.all():
             key, entity, width = (fresh[name][may_share] for name in ("key", "entity", "width"))
-            shares = self._note(key, entity, width) if settled is None else settled[may_share] == 1
-            fresh["shares"][may_share], fresh["width"][may_share] = self._as_first(key, shares, width)
+            if not settled:
+                self._note(key, entity, width)
+            fresh["shares"][may_share], fresh["width"][may_share] = self._as_first(key, width)
         self.queue.submit(len(fresh))
 
     def _as_first(
-        self, key: NDArray[np.int64], shares: NDArray[np.bool_], width: NDArray[np.float64]
+        self, key: NDArray[np.int64], width: NDArray[np.float64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """Return which requests share trees, as far as others were noted for the same, and the width (m) that
-        each is searched with.
+        """Return which requests share trees, since so many others are for the same that it pays, and the
+        width (m) that each is searched with.
         """
         place = np.searchsorted(self._known["key"], key)
-        shares = shares & (np.append(self._known["key"], NO_KEY)[place] == key)
+        # one that was not noted, or has been forgotten since, is the only one of its kind
+        known = np.append(self._known, np.array([(NO_KEY, 0, 0.0, 0)], dtype=_KNOWN))[place]
+        shares: NDArray[np.bool_] = (known["key"] == key) & (known["count"] + 1 >= self._searches.share_at)
         if self.searches_as_first:
-            width = width.copy()
-            width[shares] = self._known["width"][place[shares]]
+            width = np.where(shares, known["width"], width)
         return shares, width
 
-    def _note(
-        self, key: NDArray[np.int64], entity: NDArray[np.int64], width: NDArray[np.float64]
-    ) -> NDArray[np.bool_]:
-        """Note which goals and widths are requested; return which requests share them with so many others
-        that a shared search pays.
-        """
+    def _note(self, key: NDArray[np.int64], entity: NDArray[np.int64], width: NDArray[np.float64]) -> None:
+        """Note which goals and widths are requested, and by how many others than the first."""
         first, group, number = group_equal(key)
         ascending = np.argsort(key[first], kind="stable")
         first, number = first[ascending], number[ascending]
@@ -272,8 +267,6 @@ class MeshPlanner(SlotPlanner):
             inverse, weights=entity == self._known["entity"][place][inverse], minlength=len(unique)
         ).astype(np.int64)
         self._known["count"][place] += number - own
-        found: NDArray[np.bool_] = (self._known["count"][place] + 1 >= self._searches.share_at)[inverse]
-        return found
 
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
         self._searches.serve(team, self._own, work, at_least)

@@ -91,6 +91,7 @@ class PlainPlanner(SlotPlanner):
         A point in each piece of the goals.
     """
 
+    settles = True
     name: ClassVar[str] = ""
     Parameters: ClassVar[type] = NoParameters
 
@@ -135,10 +136,14 @@ class PlainPlanner(SlotPlanner):
         polygon: NDArray[np.int64],
         goal: NDArray[np.int32],
         radius: NDArray[np.float64],
+        settled: bool = False,
     ) -> None:
-        """Ask for paths; see `Planner.submit`."""
+        """Ask for paths; see `Planner.submit`. No request depends on another, `settled` or not."""
         fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, radius=radius)
         self.queue.submit(len(fresh))
+
+    def settle(self, entity: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]) -> None:
+        """Take no notice of requests that are going to be made."""
 
     def _begin(self, search: Any, work: Work, slot: int, job: int) -> int:
         request = work.requests[job]

@@ -78,8 +78,11 @@ class Planner(Protocol):
     heeds_standing : bool
         Whether it wants to know which agents are stationary, before requests are made, by a method `stand`.
     settles : bool
-        Whether requests may be made in parts: whatever of them depends on the requests made before is settled
-        by a method `settle`, and `submit` takes what that returned.
+        Whether requests may be made in parts: whatever of them depends on the requests made with them is
+        settled by calls of a method `settle(entity, goal, radius)` for all of these, and `submit` takes
+        ``settled=True`` then.
+    request_work : int, expansions
+        What a request counts as.
     spent : int, expansions
         Work that the last `advance` did: the expansions made, and what was paid for answers, if they count.
     """
@@ -87,6 +90,7 @@ class Planner(Protocol):
     prices: bool
     heeds_standing: bool
     settles: bool
+    request_work: int
     spent: int
 
     @property

@@ -25,6 +25,7 @@ from crowdsim.navigation.planning.waiting_rows import (
     drop_rows,
     first_alone,
     head_of,
+    heads_of,
     larger_queues,
     make_queues,
     make_rows,
@@ -283,7 +284,7 @@ class RequestQueue:
                 # what a slot takes beyond those that get a share would only wait there, behind later ones
                 served = max(1, budget // LEAST_GRANT) - (self._own - len(own))
                 self._refill_own(own[: max(0, served)])
-                self._refill_shared(dry[dry >= self._own].tolist())
+                self._refill_shared(dry[dry >= self._own])
         return int(
             share_out(
                 budget,
@@ -339,13 +340,13 @@ class RequestQueue:
         count = take_of_tree(self._rows, self._queues, int(self._key[slot]), self._shared_batch, self._taken)
         self._give(slot, self._taken[:count])
 
-    def _refill_shared(self, dry: list[int]) -> None:
+    def _refill_shared(self, dry: NDArray[np.int64]) -> None:
         """Give shared slots the next of their queues;
         trees without a slot get one by the age of their oldest request.
         """
-        free, queued = [], []
-        for slot in dry:
-            head = self._head(int(self._key[slot]))
+        free, queued, heads = [], [], np.empty(len(dry), dtype=np.int64)
+        heads_of(self._rows, self._queues, self._key[dry], heads)
+        for slot, head in zip(dry.tolist(), heads.tolist(), strict=True):
             if head < 0:
                 free.append((int(self._last_use[slot]), slot))
             else:

@@ -41,6 +41,7 @@ class SlotPlanner(ABC):
     """
 
     prices = heeds_standing = settles = False
+    request_work = 1  # it takes 0.3 to 0.7 us, one of 20,000; see `ANSWER_WORK`
     spent = 0
 
     def __init__(
@@ -213,6 +214,8 @@ def bounds_of(orders: int, trees: int = 0) -> dict[str, tuple[Any, Any]]:
 
 def in_order(finished: list[Ended], queue: RequestQueue) -> Ended:
     """Return what ended in all rounds in the order of the requests."""
+    if len(finished) == 1 and np.all(np.diff(finished[0].order) > 0):  # as where one tree answers
+        return finished[0]
     if len(finished) != 1:
         finished = [queue.nothing, *finished]
     order, entity, status, piece, size, detail, path = (

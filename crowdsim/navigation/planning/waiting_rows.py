@@ -194,6 +194,16 @@ def head_of(rows, queues, key):
 
 
 @lean_kernel
+def heads_of(rows, queues, key, head):
+    """Write for each of some trees, (k,) keys, the first row that waits in its queue; see `head_of`."""
+    for i in range(key.size):
+        place = place_of(queues.number, key[i])
+        head[i] = NONE
+        if queues.number.key[place] != 0:
+            head[i] = _first_open(rows, queues, queues.number.number[place])
+
+
+@lean_kernel
 def take_of_tree(rows, queues, key, most, taken):
     """Take up to `most` rows out of the queue of a tree, which there is; return how many.
 

@@ -73,11 +73,10 @@ class SharedTrees(ABC):
         self._expansions = np.zeros(most, dtype=np.int64)  # expansions
         self._growing = NO_TREE
 
-    def trees_of(
+    def note(
         self, wanted: NDArray[np.float64], entity: NDArray[np.int64], detail: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """Note what each agent requests; return the tree that each request shares,
-        NO_TREE for those that search alone.
+    ) -> None:
+        """Note what each agent requests, or is going to request.
 
         Parameters
         ----------
@@ -101,7 +100,15 @@ class SharedTrees(ABC):
             one.others += others[place]
             if one.tree == NO_TREE and one.others + 1 >= self._share_at:
                 one.tree = self._room_for(keys[place])
-        return np.array([each.tree for each in demands], dtype=np.int64)[inverse]
+
+    def trees_of(self, wanted: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the tree that each request shares, NO_TREE for those that search alone; `wanted`, (k, m), as
+        for `note`.
+        """
+        unique, inverse = np.unique(wanted, axis=0, return_inverse=True)
+        demands = [self._demands.get(tuple(key)) for key in unique.tolist()]
+        tree = [NO_TREE if each is None else each.tree for each in demands]
+        return np.array(tree, dtype=np.int64)[inverse.reshape(-1)]
 
     def _room_for(self, wanted: tuple[float, ...]) -> int:
         """Return the number of a new tree; NO_TREE where there is room for no more."""

@@ -272,12 +272,12 @@ class StationaryPlanner(SlotPlanner):
         radius: NDArray[np.float64],
         priced: NDArray[np.int32] | None = None,
         price: float = 0.0,
-        settled: NDArray[np.int64] | None = None,
+        settled: bool = False,
     ) -> None:
         """Ask for paths round the agents that stand now; see `MeshPlanner.submit`."""
         fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, width=2.0 * radius).copy()
         more = (priced, price) if self.prices and priced is not None else ()
-        settles = {} if settled is None else {"settled": settled}
+        settles = {"settled": True} if settled else {}
         self.planner.submit(tick, entity, position, polygon, goal, radius, *more, **settles)
         note_prices(fresh, priced if self.prices else None, price)
         start, rows = self._near(fresh)
@@ -302,13 +302,10 @@ class StationaryPlanner(SlotPlanner):
             np.ascontiguousarray(self._disc[:, :2]),
         )
 
-    def settle(
-        self, entity: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """Settle what depends on the requests made before; see `MeshPlanner.settle`."""
+    def settle(self, entity: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]) -> None:
+        """Take notice that agents are going to ask for paths; see `MeshPlanner.settle`."""
         inner: Any = self.planner
-        found: NDArray[np.int64] = inner.settle(entity, goal, radius)
-        return found
+        inner.settle(entity, goal, radius)
 
     def expect(self, count: int) -> None:
         """Make room for so many requests, which come in parts."""

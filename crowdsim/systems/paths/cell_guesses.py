@@ -279,14 +279,14 @@ class CellGuesses(Guesses):
         """Return all guesses as named arrays."""
         return {name: array.copy() for name, array in {"entity": self._entity, **self._table}.items()}
 
-    def restore(self, state: Arrays | Saved) -> None:
-        """Take back what `state()` gave."""
+    def restore(self, state: Arrays | Saved, waiting: NDArray[np.int64]) -> None:
+        """Take back what `state()` gave; `waiting`, (k,), are the agents that wait for a path."""
         saved, grid = Saved.of(state), self.planner.grid
         stride, nodes = grid.width + 2, (grid.width + 2) * (grid.depth + 2)
         entity = saved.take("entity", "i8", low=1, high=MOST)
         count = len(entity)
         saved.require(ascends(entity), "entity", "entity ids have to ascend")
-        saved.require(np.isin(entity, self.planner.entities), "entity", "has an agent that waits for no path")
+        saved.require(np.isin(entity, waiting), "entity", "has an agent that waits for no path")
         begin = saved.take("begin", "f8", (count, 2), low=-FARTHEST_M, high=FARTHEST_M)
         leads = saved.take("leads", "u1", (count,), high=1)
         known = saved.take("known", "i8", (count,), low=0, high=MOST)

@@ -204,24 +204,21 @@ class CorridorPaths(Paths):
                 self.world.polygons(stands),
             )
 
-    def line_up(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Let agents guess meanwhile that keep to no path: their trails begin when their searches do;
-        see `Paths.line_up`.
+    def line_up(self, rows: NDArray[np.int64]) -> None:
+        """Let agents guess over corners until their requests are made; see `Paths.line_up`."""
+        if self.corner_guesses is not None:
+            self.corner_guesses.ask(rows)
+
+    def settle(self, rows: NDArray[np.int64]) -> None:
+        """Tell the planner of agents whose requests are made next; see `Paths.settle`. Those with portals
+        that cost more search alone.
         """
         agents = self.world.agents
-        if not self.keeps_previous:
-            agents.corridor_length[rows] = 0
-        settled = np.zeros(len(rows), dtype=np.int64)
-        asks = np.arange(len(rows))
         if self.price > 0.0 and self.planner.prices:
-            asks = np.flatnonzero(agents.priced_portal[rows, 0] < 0)
-            rows = rows[asks]
-        settled[asks] = self.planner.settle(agents.entity[rows], agents.goal[rows], agents.radius[rows])
-        return settled
+            rows = rows[agents.priced_portal[rows, 0] < 0]
+        self.planner.settle(agents.entity[rows], agents.goal[rows], agents.radius[rows])
 
-    def submit(
-        self, tick: Tick, rows: NDArray[np.int64], since: int, settled: NDArray[np.int64] | None = None
-    ) -> None:
+    def submit(self, tick: Tick, rows: NDArray[np.int64], since: int, *, settled: bool = False) -> None:
         """Ask the planner for the paths of agents from where they are; see `Paths.submit`."""
         world, agents, planner = self.world, self.world.agents, self.planner
         position, polygon, off = agents.position[rows], world.polygons(rows), dict[int, list[int]]()
@@ -236,7 +233,7 @@ class CorridorPaths(Paths):
         )
         if self.price > 0.0 and planner.prices and np.any(agents.priced_portal[rows, 0] >= 0):
             request = (*request, agents.priced_portal[rows], self.price)
-        planner.submit(since, *request, **({} if settled is None else {"settled": settled}))
+        planner.submit(since, *request, **({"settled": True} if settled else {}))
         agents.path_status[rows] = PathStatus.PENDING
         agents.path_tick[rows] = tick.number
         is_off = np.isin(np.arange(len(rows)), list(off))

@@ -2,12 +2,16 @@
 and what a new path does to the progress of an agent along it.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.measures.deadlock_stuck import MOST_SETBACKS, PROGRESS_M
+from crowdsim.navigation.corridor.progress import Progress
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -127,17 +131,7 @@ def take_path(agents: AgentColumns, rows: NDArray[np.int64], length_m: NDArray[n
     `tests/reference/progress.py`.
     """
     _count_steps(agents, rows)
-    before, behind = agents.remaining[rows], agents.behind[rows]
-    length = np.where(np.isfinite(length_m), length_m, np.nan)
-    is_new = np.isnan(before) | np.isnan(length)
-    longer = np.where(is_new, 0.0, length - before)
-    begins_again = (longer > PROGRESS_M) & (agents.setbacks[rows] < MOST_SETBACKS)
-    agents.behind[rows] = np.where(
-        is_new, 0.0, np.where(begins_again, behind, np.maximum(0.0, behind + longer))
-    )
-    agents.setbacks[rows] = np.where(is_new, 0, agents.setbacks[rows] + begins_again)
-    agents.nearest_remaining[rows] = np.where(is_new, length, agents.nearest_remaining[rows])
-    agents.remaining[rows] = length
+    note_paths(rows, length_m, agents.remaining, agents.behind, agents.setbacks, agents.nearest_remaining)
 
 
 def take_length(agents: AgentColumns, rows: NDArray[np.int64], length_m: NDArray[np.float64]) -> None:
@@ -157,12 +151,54 @@ def _count_steps(agents: AgentColumns, rows: NDArray[np.int64]) -> None:
     """Count what agents have gone since `Gauge` has looked at them last, along the paths that they had;
     it looks at them anew from here.
     """
-    gone = np.sum(
-        (agents.position[rows] - agents.progress_place[rows]) * agents.progress_direction[rows], axis=1
+    progress = Progress(
+        agents.progress_place,
+        agents.progress_direction,
+        agents.remaining,
+        agents.behind,
+        agents.progress,
     )
-    left = agents.behind[rows] - gone
-    agents.remaining[rows] -= gone
-    agents.progress[rows] += np.maximum(0.0, -left)
-    agents.behind[rows] = np.maximum(0.0, left)
-    agents.progress_place[rows] = agents.position[rows]
-    agents.progress_direction[rows] = 0.0
+    count_steps(rows, agents.position, progress)
+
+
+@lean_kernel
+def count_steps(rows, position, noted):
+    """Count what agents, (k,) rows, have gone since their progress was noted last; see `_count_steps`.
+
+    Parameters
+    ----------
+    rows : (k,) int64
+        None twice.
+    position : (n, 2) float64, m
+    noted : Progress
+        In and out.
+    """
+    for i in range(rows.size):
+        row = rows[i]
+        x, y = position[row, 0], position[row, 1]
+        gone = (x - noted.place[row, 0]) * noted.direction[row, 0]
+        gone += (y - noted.place[row, 1]) * noted.direction[row, 1]
+        left = noted.behind[row] - gone
+        noted.remaining[row] -= gone
+        noted.gained[row] += max(0.0, -left)
+        noted.behind[row] = max(0.0, left)
+        noted.place[row, 0], noted.place[row, 1] = x, y
+        noted.direction[row, 0], noted.direction[row, 1] = 0.0, 0.0
+
+
+@lean_kernel
+def note_paths(rows, length, remaining, behind, setbacks, nearest):
+    """Note the lengths of new paths, (k,) m, of agents, (k,) rows of which none is there twice; see
+    `take_path`. All others are columns of agents, in and out.
+    """
+    for i in range(rows.size):
+        row = rows[i]
+        metres = length[i] if np.isfinite(length[i]) else np.nan
+        longer = metres - remaining[row]
+        if np.isnan(longer):
+            behind[row], setbacks[row], nearest[row] = 0.0, 0, metres
+        elif longer > PROGRESS_M and setbacks[row] < MOST_SETBACKS:
+            setbacks[row] += 1
+        else:
+            behind[row] = max(0.0, behind[row] + longer)
+        remaining[row] = metres

@@ -31,15 +31,19 @@ from crowdsim.world.events import EventKind
 from crowdsim.world.states import NO_PATH, WALKING
 from crowdsim.world.world import World
 
-# What a request counts as, in expansions: it takes 0.3 to 0.7 us, one of 20,000. See `ANSWER_WORK`.
-REQUEST_WORK = 1
+# Agents of whom a planner is told before their requests are made, which together count as one expansion: each
+# takes some 50 ns.
+TOLD_AS_ONE = 8
 
 
 class SearchTask:
     """The requests and the searches of one planner as a task: it is there while agents wait for their paths
     ([Norberg 2004], section 3.3).
 
-    While requests are open, half of a slice at most is for making more, so that neither starves the other.
+    Requests are made where fewer are open than a quarter of a slice, by half of a slice: more than it can
+    answer, and so few that requests, which take as long as some answers when there are very many, come when
+    there is use for them. Those for one goal follow each other, so that the trees that they share are
+    needed one after the other, too.
 
     Parameters
     ----------
@@ -50,9 +54,8 @@ class SearchTask:
         `waiting` and `oldest_tick`.
     asking : Asking
         Agents for which requests are to be made.
-    ask : callable
-        Called with the tick, some of these, (k,) rows, the tick since which they have wanted a path, and what
-        is settled of their requests: makes these.
+    paths : Paths
+        Whose requests these are: tells the planner of agents (`settle`), and makes their requests (`submit`).
     take : callable
         Called with the tick and the answers of each slice that has some: what is done with them is on the
         account of the slice.
@@ -68,14 +71,14 @@ class SearchTask:
         name: str,
         planner: Any,
         asking: Asking,
-        ask: Callable[[Tick, NDArray[np.int64], int, NDArray[np.int64] | None], None],
+        paths: Paths,
         take: Callable[[Tick, Any], None],
         tasks: Slicer,
         counts_answers: bool = False,
     ) -> None:
         self.name, self.expansions, self.counts_answers = name, 0, counts_answers
         self._planner, self._take, self._tasks = planner, take, tasks
-        self._asking, self._ask = asking, ask
+        self._asking, self._paths, self._has_begun = asking, paths, False
         self._tick: Tick | None = None
 
     @property
@@ -91,11 +94,12 @@ class SearchTask:
     def take(self, planner: Any) -> None:
         """Search with another planner, which has no requests yet."""
         self._planner = planner
+        self._asking.tell_anew()
         self._tasks.remove(self.name)
 
     def register(self, tick: Tick) -> None:
         """Register the task if there is something to search for."""
-        self._tick, self.expansions = tick, 0
+        self._tick, self.expansions, self._has_begun = tick, 0, False
         if self.waiting and self.name not in self._tasks:
             self._tasks.add(self.name, self._slice, due=tick.number)
 
@@ -104,23 +108,33 @@ class SearchTask:
         return min(int(self._planner.oldest_tick(now)), self._asking.oldest_tick(now))
 
     def ask(self, tick: Tick, most: int) -> int:
-        """Make the requests of at most so many agents; return how many."""
+        """Do at most so much work on requests, at least 1: tell the planner of those next in line, and make
+        theirs; return the work. A request that counts as more than is left is made, and paid for in parts.
+        """
+        asking, paths, each = self._asking, self._paths, int(self._planner.request_work)
         left = most
-        while left and len(self._asking):
-            rows, since, settled = self._asking.next(left)
-            self._ask(tick, rows, since, settled if self.settles else None)
-            left -= len(rows)
-        return most - left
+        while left > 0 and len(asking):
+            if not asking.is_told:
+                rows = asking.to_tell(paths.world.agents.goal, TOLD_AS_ONE * left)
+                paths.settle(rows)
+                left -= len(rows) // TOLD_AS_ONE
+                continue
+            if not self._has_begun:
+                paths.begin(tick)
+                self._has_begun = True
+            rows, since = asking.next(max(1, left // each))
+            paths.submit(tick, rows, since, settled=True)
+            left -= each * len(rows)
+        asking.owed += max(0, -left)
+        return most - max(0, left)
 
     def _slice(self, most: int) -> Progress:
         tick, planner = self._tick, self._planner
         assert tick is not None
-        used = (
-            REQUEST_WORK * self.ask(tick, (most + tick.number % 2) // 2 if planner.waiting else most)
-            if len(self._asking)
-            else 0
-        )
-        answered = 0
+        answered, used = 0, min(self._asking.owed, most)
+        self._asking.owed -= used
+        if used < most and len(self._asking) and planner.waiting <= most // 4:
+            used += self.ask(tick, max(1, (most - used) // 2))
         if used < most and planner.waiting:
             answers, made = planner.advance(most - used, tick.team, counts_answers=self.counts_answers)
             self.expansions += made
@@ -207,7 +221,11 @@ class Paths(ABC):
         The ground as the planner knows it.
     watch : Watch or None
         Where the agents are that these hide from.
+    keeps_previous : bool
+        Whether agents keep to the corridors that they have until they have others.
     """
+
+    keeps_previous = False
 
     def __init__(
         self,
@@ -225,7 +243,7 @@ class Paths(ABC):
         self.planner: Any = self.make_planner()
         self.asking = Asking()
         self.searches = SearchTask(
-            name, self.planner, self.asking, self.submit, self._answered, budget.tasks, budget.counts_answers
+            name, self.planner, self.asking, self, self._answered, budget.tasks, budget.counts_answers
         )
 
     def make_planner(self) -> Any:
@@ -291,30 +309,30 @@ class Paths(ABC):
     def ask(self, tick: Tick) -> None:
         """Let agents ask for paths that walk and have none: at once, or in slices where requests are work."""
         agents, asking = self.world.agents, self.asking
+        asking.stay(agents, self.keeps_previous)
         wants = np.empty(len(agents), dtype=np.bool_)
-        if not find_asking(agents.activity, agents.path_status, agents.goal, wants) and not len(asking):
+        if not find_asking(agents.activity, agents.path_status, agents.goal, wants):
             return
-        asking.line_up(agents, wants & self.mine(), tick.number)
-        if not len(asking):
+        rows = np.flatnonzero(wants & self.mine())
+        if not len(rows):
             return
-        self.begin(tick)
         if not self.searches.settles:
-            self.searches.ask(tick, len(asking))
+            self.begin(tick)
+            self.submit(tick, rows, tick.number)
             return
-        is_fresh = agents.path_status[asking.rows] == PathStatus.NONE
-        fresh = asking.rows[is_fresh]
-        self.planner.drop(agents.entity[fresh])
-        self.planner.expect(len(asking))
-        asking.settled[is_fresh] = self.line_up(fresh)
-        agents.path_status[fresh] = PathStatus.PENDING
+        if self.planner.waiting:
+            self.planner.drop(agents.entity[rows])
+        self.line_up(rows)
+        asking.join(agents, rows, tick.number, len(self.world.goals.reach), self.keeps_previous)
 
     def begin(self, tick: Tick) -> None:  # noqa: B027 -- most need nothing
         """Prepare for the requests of a tick, before the first of them."""
 
-    def line_up(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Take notice that agents, (k,) rows, wait whose requests are made later, of a planner that settles;
-        return what of these is settled.
-        """
+    def line_up(self, rows: NDArray[np.int64]) -> None:  # noqa: B027 -- most need nothing
+        """Take notice that agents, (k,) rows, wait whose requests are made later."""
+
+    def settle(self, rows: NDArray[np.int64]) -> None:
+        """Tell the planner of agents, (k,) rows, whose requests are made next."""
         raise NotImplementedError
 
     def _answered(self, tick: Tick, answers: Any) -> None:
@@ -356,9 +374,7 @@ class Paths(ABC):
         ask_anew(agents, rows)
 
     @abstractmethod
-    def submit(
-        self, tick: Tick, rows: NDArray[np.int64], since: int, settled: NDArray[np.int64] | None = None
-    ) -> None:
+    def submit(self, tick: Tick, rows: NDArray[np.int64], since: int, *, settled: bool = False) -> None:
         """Ask the planner for the paths of agents, (k,) rows, from where they are.
 
         Parameters
@@ -367,8 +383,8 @@ class Paths(ABC):
         rows : (k,) int64
         since : int
             The tick since which they have wanted one.
-        settled : (k,) int64, optional
-            What is settled of their requests, of a planner that settles.
+        settled : bool
+            Whether the planner has been told of them, and of all that have come with them and want the same.
         """
 
     @abstractmethod

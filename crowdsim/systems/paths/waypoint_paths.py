@@ -13,6 +13,7 @@ from crowdsim.bodies.spread import SpreadParameters
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
 from crowdsim.navigation.goals.fronts import WIDEST_M
+from crowdsim.navigation.grid.choices import Choices
 from crowdsim.navigation.grid.clearance import walked
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.grid.parameters import WalkParameters
@@ -176,20 +177,15 @@ class WaypointPaths(Paths):
             agents.goal[has_piece], walkers.walks.target[has_piece]
         )
 
-    def submit(
-        self, tick: Tick, rows: NDArray[np.int64], since: int, settled: NDArray[np.int64] | None = None
-    ) -> None:
+    def submit(self, tick: Tick, rows: NDArray[np.int64], since: int, *, settled: bool = False) -> None:
         """Ask for paths to the pieces of the goals that are nearest on foot, round agents that stand now;
         see `Paths.submit`.
         """
         agents, planner, walkers = self.world.agents, self.planner, self.walkers
         shut_in = self._shut_in(rows)
         self.give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
-        rows = rows[~shut_in]
-        chooser, radius = self.planner.chooser(), agents.radius[rows]
-        which, choices = chooser.choices(
-            agents.goal[rows], self.world.polygons(rows), planner.needs(radius), radius
-        )
+        rows, chooser = rows[~shut_in], self.planner.chooser()
+        which, choices = self._choices(rows)
         agents.path_tick[rows] = tick.number
         hopeless = rows[which < 0]
         agents.goal_piece[hopeless] = -1
@@ -226,9 +222,28 @@ class WaypointPaths(Paths):
             which,
             agents.radius[rows],
             choices,
+            settled,
         )
         if self.guesses is not None:
             self.guesses.ask(rows, walkers)
+
+    def _choices(self, rows: NDArray[np.int64]) -> Choices:
+        """Return among which points of their goals agents, (k,) rows, can choose; see `Chooser.choices`."""
+        agents, radius = self.world.agents, self.world.agents.radius[rows]
+        return self.planner.chooser().choices(
+            agents.goal[rows], self.world.polygons(rows), self.planner.needs(radius), radius
+        )
+
+    def line_up(self, rows: NDArray[np.int64]) -> None:
+        """Let agents guess until their requests are made; see `Paths.line_up`."""
+        if self.guesses is not None:
+            self.guesses.ask(rows, self.walkers)
+
+    def settle(self, rows: NDArray[np.int64]) -> None:
+        """Tell the planner of agents whose requests are made next; see `Paths.settle`."""
+        which, choices = self._choices(rows)
+        rows, which, agents = rows[which >= 0], which[which >= 0], self.world.agents
+        self.planner.settle(agents.entity[rows], which, agents.radius[rows], choices)
 
     def _stationary(self, tick: Tick) -> NDArray[np.int64]:
         """Return the stationary agents that others go round.
@@ -417,5 +432,7 @@ class WaypointPaths(Paths):
         )
         self._entity = entity
         if self.guesses is not None:
-            self.guesses.restore(saved.below("guesses/"))
+            asked = np.array(self.planner.entities, dtype=np.int64)
+            waiting = np.concatenate([asked, self.asking.entities])
+            self.guesses.restore(saved.below("guesses/"), waiting)
         self.searches.restored(self.world.tick)

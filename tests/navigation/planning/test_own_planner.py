@@ -143,6 +143,8 @@ def test_a_run_with_a_plug_in_goes_on_from_a_saved_state_in_the_middle_of_a_sear
         Simulation(parse_scenario(SCENE, sets=["budget.work=1"])) as run,
         Simulation(parse_scenario(SCENE, sets=["budget.work=1"])) as other,
     ):
+        run.step()  # makes a request, and there is no work left
+        assert len(run.system(Plan).paths[0].asking) > 0
         run.step()
         assert run.system(Plan).paths[0].planner.queue.is_active.any()
         other.restore(run.state())

@@ -9,6 +9,7 @@ from crowdsim.navigation.planning.waiting_rows import (
     drop_rows,
     first_alone,
     head_of,
+    heads_of,
     larger_queues,
     make_queues,
     make_rows,
@@ -60,6 +61,9 @@ def test_lines_are_those_of_lists(seed):
         if what in "ar" and begin[slot] == many[slot]:
             key, most = int(rng.integers(0, 40)), int(rng.integers(1, BATCH + 1))
             assert head_of(rows, queues, key) == twin.head_of(key)
+            heads = np.empty(40, dtype=np.int64)
+            heads_of(rows, queues, np.arange(40), heads)
+            assert heads.tolist() == [twin.head_of(each) for each in range(40)]
             if what == "a":
                 first, size = take_alone(rows, first, used, is_grown, most, taken)
                 expected = twin.take_alone(most, rows.tree, is_grown)

@@ -34,9 +34,9 @@ class Trees(SharedTrees):
     def ask(self, keys, entity, detail=None):
         """Return the trees of requests by their keys."""
         told = np.zeros(len(keys)) if detail is None else np.array(detail)
-        return self.trees_of(
-            np.array(keys, dtype=np.float64).reshape(len(keys), 1), np.array(entity), told
-        ).tolist()
+        wanted = np.array(keys, dtype=np.float64).reshape(len(keys), 1)
+        self.note(wanted, np.array(entity), told)
+        return self.trees_of(wanted).tolist()
 
 
 def test_trees_are_given_out_in_the_order_of_asking_and_the_last_ones_go_without():
