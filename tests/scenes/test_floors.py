@@ -327,3 +327,33 @@ def test_people_walk_over_and_under_the_bridge_of_an_obj_file() -> None:
             assert not crate.any()
         assert run.verdict().not_arrived == 0
     assert both > 50
+
+
+@pytest.mark.parametrize(
+    "box", [[9, 4, 10.5, 8], [9, 3, 12, 5], [9.5, 1, 10, 7], [9, 2, 10, 4], [8, 5, 9.9999999, 7]]
+)
+@pytest.mark.parametrize("tiles", [0.0, 4.0])
+def test_an_exit_may_lie_over_the_foot_of_a_ramp(box, tiles):
+    """Its outline cuts the edge of the storey; the ramp has a corner there, too."""
+    document = {
+        "version": 1,
+        "tick": 0.05,
+        "stop": {"after": 20, "when": "all_arrived"},
+        "geometry": {
+            "storeys": [
+                {"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 10, 10]}},
+                {"name": "high", "elevation": 2, "walkable": {"box": [16, 0, 20, 10]}},
+            ],
+            "connections": [
+                {
+                    "name": "ramp", "kind": "ramp", "lower": "low", "upper": "high",
+                    "foot": [[10, 2], [10, 6]], "head": [[16, 2], [16, 6]],
+                }
+            ],
+        },
+        "goals": {"out": {"exit": {"box": box}, "storey": "low"}},
+        "groups": [{"name": "a", "positions": [[18, 4], [18, 6]], "storey": "high", "goals": ["out"]}],
+        "navigation": {"tile_size": tiles},
+    }  # fmt: skip
+    with Simulation(document) as run:
+        assert run.run().arrived == 2

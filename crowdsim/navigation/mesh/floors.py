@@ -161,12 +161,12 @@ def _with_joins(
         for layer in join.floors:
             points = shapely.get_coordinates(grounds[layer])
             found.append(points[shapely.distance(line, shapely.points(points)) <= MEETS_M])
-            # Borders of terrain that lead over the line: both floors have a vertex there, since its edges are
-            # not cut later.
-            found += [
-                shapely.get_coordinates(shapely.intersection(terrain.area.boundary, line))
-                for terrain in floors[layer].terrain
-            ]
+            # Borders of terrain and of exits that lead over the line: both floors have a vertex there, since
+            # its edges are not cut later, or only those of one.
+            borders = [terrain.area.boundary for terrain in floors[layer].terrain]
+            openings = floors[layer].openings
+            borders += [openings.boundary] if openings is not None else []
+            found += [shapely.get_coordinates(shapely.intersection(border, line)) for border in borders]
         stops = _along(np.concatenate(found), np.array(join.line))
         for layer in join.floors:
             grounds[layer] = _insert(grounds[layer], stops)
