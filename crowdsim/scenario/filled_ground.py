@@ -285,6 +285,11 @@ class PartsOfSoup:
     known: KnownFloors
     _at_hand: dict[frozenset[str], Geometry] = field(default_factory=dict)
 
+    @property
+    def surfaces(self) -> dict[str, float]:
+        """The terrain that there may be, with its speeds."""
+        return {name: float(shape.speed) for name, shape in self.soup.surfaces.items()}
+
     def ground(self, present: frozenset[str]) -> Geometry:
         """Return the ground while the parts of these names are there.
 

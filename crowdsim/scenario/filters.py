@@ -27,6 +27,8 @@ def with_kinds(geometry: Geometry, navigations: Mapping[Path, Chosen], problems:
         Receives names that no terrain has, and what contradicts itself.
     """
     known = dict.fromkeys(each.name for floor in geometry.terrain for each in floor)
+    if geometry.refill is not None:
+        known |= dict.fromkeys(geometry.refill.surfaces)
     for path, chosen in navigations.items():
         forbid, allow = chosen.values.get("forbid", ()), chosen.values.get("allow", ())
         prices = dict(chosen.values.get("prices", ()))
@@ -68,18 +70,8 @@ def with_kinds(geometry: Geometry, navigations: Mapping[Path, Chosen], problems:
             and (on_polygons or not chosen.needs_cells)
             for chosen in navigations.values()
         ),
-        terrain=tuple(
-            tuple(
-                replace(
-                    each,
-                    kind=each.name if each.name in named | priced else "",
-                    has_price=each.name in priced,
-                )
-                for each in floor
-            )
-            for floor in geometry.terrain
-        ),
-    )
+        told_apart=(frozenset(named), frozenset(priced)),
+    ).told()
 
 
 def check_watchers(navigations: Mapping[Path, Chosen], groups: Sequence[Group], problems: Problems) -> None:

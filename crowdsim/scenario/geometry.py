@@ -8,7 +8,7 @@ another.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -147,7 +147,17 @@ class Filled:
 
 
 class Refill(Protocol):
-    """Fills the ground anew as parts of a soup come and go."""
+    """Fills the ground anew as parts of a soup come and go.
+
+    Attributes
+    ----------
+    surfaces : mapping of str to float
+        The terrain that there may be, with its speeds.
+    """
+
+    @property
+    def surfaces(self) -> Mapping[str, float]:
+        """The terrain that there may be, with its speeds."""
 
     def ground(self, present: frozenset[str]) -> Geometry:
         """Return the ground while the parts of these names are there."""
@@ -236,6 +246,8 @@ class Geometry:
         Ascending by name.
     weighs_all : bool
         Whether some navigation weighs metres everywhere, by what sees them.
+    told_apart : (frozenset of str, frozenset of str)
+        Names of the terrain that some navigation forbids or allows, and prices.
     layout : GridLayout or None
         Of a grid over it; None where there are several floors, and where it is not known.
     filled : Filled or None
@@ -255,6 +267,7 @@ class Geometry:
     areas: tuple[ToggledArea, ...] = ()
     layout: GridLayout | None = None
     weighs_all: bool = False
+    told_apart: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
     filled: Filled | None = None
     refill: Refill | None = None
 
@@ -330,7 +343,29 @@ class Geometry:
         areas = tuple(
             replace(area, available=area.name in present) if area.is_part else area for area in self.areas
         )
-        return replace(ground, areas=areas, weighs_all=self.weighs_all, refill=self.refill)
+        return replace(
+            ground,
+            areas=areas,
+            weighs_all=self.weighs_all,
+            told_apart=self.told_apart,
+            refill=self.refill,
+        ).told()
+
+    def told(self) -> Geometry:
+        """Return the same with terrain that knows whether some navigation tells it apart, and prices it."""
+        named, priced = self.told_apart
+        floors = [
+            tuple(
+                replace(
+                    each,
+                    kind=each.name if each.name in named | priced else "",
+                    has_price=each.name in priced,
+                )
+                for each in floor
+            )
+            for floor in self.terrain
+        ]
+        return replace(self, terrain=tuple(floors))
 
     def triangles(self) -> NDArray[np.float64] | None:
         """Return the corners of the triangles that are there, (nt, 3, 3) m, where some come and go; else
@@ -349,10 +384,10 @@ class Geometry:
 
     @property
     def named_speeds(self) -> tuple[str, ...]:
-        """Names of the terrain whose speed is not that of other ground."""
-        return tuple(
-            dict.fromkeys(each.name for floor in self.terrain for each in floor if each.speed != 1.0)
-        )
+        """Names of the terrain whose speed is not that of other ground; also of what may come."""
+        found = [(each.name, each.speed) for floor in self.terrain for each in floor]
+        found += self.refill.surfaces.items() if self.refill is not None else ()
+        return tuple(dict.fromkeys(name for name, speed in found if speed != 1.0))
 
     @property
     def is_weighed(self) -> bool:

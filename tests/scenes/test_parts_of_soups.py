@@ -424,3 +424,37 @@ def obj_of(corners):
     return (
         "\n".join([*lines, *(f"f {3 * k + 1} {3 * k + 2} {3 * k + 3}" for k in range(len(corners)))]) + "\n"
     )
+
+
+@pytest.mark.parametrize("navigation", ["mesh", "visibility", "hierarchical"])
+def test_groups_keep_off_surfaces_and_slow_down_on_them_after_a_change_too(tmp_path, navigation):
+    """Two gangways come, one of steel, which some keep off, and one of slow mud, on which all are slow."""
+    parts = {
+        "stays": [floor(0, 0, 5, 4), floor(8, 0, 13, 4)],
+        "steel": [floor(4.9, 0.2, 8.1, 1.4)],
+        "mud": [floor(4.9, 2.6, 8.1, 3.8)],
+    }
+    document = soup(
+        parts, said={"steel": {"present": False}, "mud": {"present": False}},
+        events=[{"at": 1, "add_part": "steel"}, {"at": 2, "add_part": "mud"}],
+        groups=[
+            {
+                "name": "barefoot", "count": 4, "region": {"box": [0.2, 0.2, 3, 3.8]}, "height": 0,
+                "goals": "east", "navigation": {"kind": navigation, "forbid": ["steel"]},
+            },
+            {"name": "shod", "positions": [[1, 0.8]], "height": 0, "goals": "east"},
+        ],
+    )  # fmt: skip
+    speed = 1.0 if navigation == "visibility" else 0.5  # that planner is refused where ground has speeds
+    document["geometry"]["soup"]["surfaces"] = {"steel": {}, "mud": {"speed": speed}}
+    verdict, seen, _ = run_of(document, tmp_path)
+    assert verdict.arrived == 5
+    middle = seen[(seen["x"] > 5.4) & (seen["x"] < 7.6)]
+    steps = np.hypot(middle.groupby("id")["x"].diff(), middle.groupby("id")["y"].diff()) / 0.1
+    on_mud = middle["y"] > 2.2
+    assert on_mud.sum() > 20 and (middle["id"][~on_mud].nunique() == 1)
+    assert steps[on_mud].max() < 1.8 * speed + 0.1
+    if speed < 1.0:
+        document["groups"][0]["navigation"]["kind"] = "visibility"
+        with pytest.raises(ScenarioError, match="knows no speeds of ground"):
+            Simulation(document)
