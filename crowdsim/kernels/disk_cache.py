@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from crowdsim.kernels.cache_folder import cache_directory, keep, read_kept
 from crowdsim.kernels.sources import source_key
 
-MOST_KEPT = 64  # Files of one kind; the oldest goes. A large mesh has some 20 MB.
+MOST_KEPT = 64  # Files of one kind; the oldest goes.
+MOST_KEPT_BYTES = 2**30  # Of one kind: the mesh of a city of 10 km has 70 MB. The newest stays in any case.
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -57,6 +58,15 @@ def kept_arrays(kind: str, made_by: str, parts: Iterable[bytes], make: Callable[
     np.savez(written, allow_pickle=False, **arrays)
     with contextlib.suppress(OSError):
         keep(target, written.getvalue())
-        for old in sorted(folder.glob("*.npz"), key=lambda path: path.stat().st_mtime)[:-MOST_KEPT]:
-            old.unlink(missing_ok=True)
+        _prune(folder)
     return arrays
+
+
+def _prune(folder: Path) -> None:
+    """Let the oldest files go where there are too many of a kind, or too large ones."""
+    ages = sorted(((path.stat().st_mtime, path) for path in folder.glob("*.npz")), reverse=True)
+    size = 0
+    for number, (_, path) in enumerate(ages):
+        size += path.stat().st_size
+        if number and (number >= MOST_KEPT or size > MOST_KEPT_BYTES):
+            path.unlink(missing_ok=True)

@@ -53,3 +53,19 @@ def test_only_the_newest_are_kept(calls: list[int], tmp_path: Path, monkeypatch:
     for number in range(6):
         made(calls, bytes([number]))
     assert len(list((tmp_path / "things").glob("*.npz"))) == 3
+
+
+def test_what_is_kept_takes_so_many_bytes_at_most(
+    calls: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(calls, b"a")
+    (file,) = (tmp_path / "things").glob("*.npz")
+    size = file.stat().st_size
+    for most, left in ((3.5, 3), (0.5, 1)):
+        monkeypatch.setattr(kept, "MOST_KEPT_BYTES", most * size)
+        for number in range(6):
+            made(calls, bytes([number]), str(most).encode())
+        assert len(list((tmp_path / "things").glob("*.npz"))) == left
+    last = len(calls)
+    made(calls, bytes([5]), b"0.5")
+    assert len(calls) == last  # the newest is there
