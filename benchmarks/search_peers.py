@@ -98,6 +98,7 @@ WHAT = {
     "Polyanya": "the shortest path's length",
     "warthog": "search over cells",
 }
+COUNTED = ("expanded", "pushed")
 HEAD = f"  {'':<16}{'ours us':>9}{'its us':>9}  {'times its rate':<18}{'expanded':>12}{'pushed':>12}"
 
 
@@ -512,18 +513,22 @@ def beside_warthog(path: Path, count: int, program: str | None, rounds: int, fol
     return measured("warthog", path.stem, {"grid": own}, peer, rounds, *same)
 
 
+def _short(count: float) -> str:
+    return f"{count:.0f}" if count < 1e5 else f"{count / 1e3:.0f}k"
+
+
 def show(one: dict[str, Any]) -> None:
     """Print the lines of a ground."""
     print(f"{one['ground']}: {one['same']}")
     if not one["is_same"]:
         print("  NOT THE SAME: the ratios below do not count")
     for row in one["rows"]:
-        times, counts = f"{row['us']:9.2f}{'':9}", [f"{row[name]:.0f}" for name in ("expanded", "pushed")]
+        times, counts = f"{row['us']:9.2f}{'':9}", [_short(row[name]) for name in COUNTED]
         rate = ""
         if "ratio" in row:
             times = f"{row['us']:9.2f}{row['its_us']:9.2f}"
             rate = f"{row['ratio']:.2f} [{row['ratio_low']:.2f}, {row['ratio_high']:.2f}]"
-            counts = [f"{row[name]:.0f}/{row['its_' + name]:.0f}" for name in ("expanded", "pushed")]
+            counts = [f"{_short(row[name])}/{_short(row['its_' + name])}" for name in COUNTED]
         print(f"  {row['way']:<16}{times}  {rate:<18}{counts[0]:>12}{counts[1]:>12}")
 
 
