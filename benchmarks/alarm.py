@@ -30,6 +30,7 @@ import json
 import subprocess
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -285,26 +286,44 @@ def rates(alarm: Alarm, kinds: list[str], sample: int, detour: str | None) -> li
     return rows
 
 
-def ask_detour(program: str, mesh: Any, alarm: Alarm, polygon: Any, goals: Any, goal: Any, rows: Any) -> Any:
-    """Return what a path of Detour costs (us), what its search alone costs, and its paths' mean length."""
+def write_for_detour(
+    name: Path, mesh: Any, start: Any, start_polygon: Any, end: Any, end_polygon: Any
+) -> None:
+    """Write the polygons of a mesh, of six sides at most, and queries as `detour_paths.cpp` reads them.
+
+    Starts and ends are (n, 2) or (n, 3) m, their polygons (n,); where no height is told it is 0.
+    """
     count = mesh.polygon_count
     side, behind = (np.full((count, DETOUR_SIDES), -1, dtype=np.int32) for _ in range(2))
     within = np.arange(mesh.edge_count) - mesh.polygon_start[:-1].repeat(np.diff(mesh.polygon_start))
     side[mesh.edge_polygon, within] = mesh.edge_vertex
     beyond = np.where(mesh.edge_twin >= 0, mesh.edge_polygon[mesh.edge_twin], -1)
     behind[mesh.edge_polygon, within] = beyond
-    piece = goals.goal_start[goal[rows]]
-    with tempfile.NamedTemporaryFile() as file:
-        np.array([len(mesh.vertex), count, len(rows), DETOUR_NODES], dtype=np.int32).tofile(file)
-        np.ascontiguousarray(mesh.vertex[:, :2]).tofile(file)
-        np.hstack([alarm.start[rows], alarm.goal[goal[rows]]]).tofile(file)
+    query = np.zeros((len(start), 2, 3))
+    query[:, 0, : start.shape[1]], query[:, 1, : end.shape[1]] = start, end
+    with name.open("wb") as file:
+        np.array([len(mesh.vertex), count, len(start), DETOUR_NODES], dtype=np.int32).tofile(file)
+        np.ascontiguousarray(mesh.vertex).tofile(file)
+        query.tofile(file)
         side.tofile(file)
         behind.tofile(file)
-        np.column_stack([polygon[rows], goals.piece_polygon[piece]]).astype(np.int32).tofile(file)
-        file.flush()
-        told = subprocess.run([program, file.name], check=True, capture_output=True, text=True).stdout.split()
-    assert int(told[0]) == len(rows), f"Detour found {told[0]} of {len(rows)} paths"
-    return 1e6 * float(told[3]) / len(rows), 1e6 * float(told[2]) / len(rows), float(told[1])
+        np.column_stack([start_polygon, end_polygon]).astype(np.int32).tofile(file)
+
+
+def ask_detour(program: str, mesh: Any, alarm: Alarm, polygon: Any, goals: Any, goal: Any, rows: Any) -> Any:
+    """Return what a path of Detour costs (us), what its search alone costs, and its paths' mean length."""
+    piece = goals.goal_start[goal[rows]]
+    with tempfile.TemporaryDirectory() as folder:
+        asked, answers = Path(folder) / "asked", Path(folder) / "answers"
+        end, end_polygon = alarm.goal[goal[rows]], goals.piece_polygon[piece]
+        write_for_detour(asked, mesh, alarm.start[rows], polygon[rows], end, end_polygon)
+        told = subprocess.run(
+            [program, asked, answers], input="1\n", check=True, capture_output=True, text=True
+        ).stdout.split()
+        length = np.fromfile(answers).reshape(-1, 3)[:, 0]
+    assert np.all(length >= 0.0), f"Detour found {np.sum(length >= 0.0)} of {len(rows)} paths"
+    search, whole = (1e6 * float(seconds) / len(rows) for seconds in told[-2:])
+    return whole, search, float(length.mean())
 
 
 def show(found: dict[str, Any]) -> None:

@@ -1,63 +1,52 @@
-// Times the paths of Detour [Recast 2009] between the places that benchmarks/alarm.py and benchmarks/paths.py write,
-// on their polygons.
+// Times the paths of Detour [Recast 2009] on the polygons and between the places that benchmarks/alarm.py and
+// benchmarks/search_peers.py write.
 //
 // Detour is not part of this project. Fetch its sources, and compile them with this file:
 //
 //     g++ -O3 -march=native -flto -DNDEBUG -I Detour/Include benchmarks/detour_paths.cpp Detour/Source/*.cpp -o detour_paths
-//     python benchmarks/alarm.py --detour ./detour_paths
+//     python benchmarks/search_peers.py --detour ./detour_paths
 //
-// Called as: detour_paths FILE. FILE has four int32: vertices, polygons, queries, nodes; the vertices (x, y) and the
-// queries (x, y of the start and the goal) as float64, z up; as int32 the six vertices of each polygon, counter-clockwise,
-// and what lies behind its sides, -1 for nothing; the polygons of start and goal of each query.
-// Printed: queries that were answered whole, mean length in m, and the processor seconds of findPath for all, and of
-// findPath and findStraightPath.
+// Called as: detour_paths FILE ANSWERS. FILE has four int32: vertices, polygons, queries, nodes; the vertices (x, y, z) and
+// the queries (x, y, z of the start and of the goal) as float64, z up; as int32 the six vertices of each polygon,
+// counter-clockwise, and what lies behind its sides, -1 for nothing; the polygons of start and goal of each query.
+// peer_turns.h says what is written and printed: lengths are in plan, nodes pushed those that Detour's pool holds, nodes
+// expanded those of them that are closed. A turn has two times: findPath alone, and findPath with findStraightPath.
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <ctime>
 #include <vector>
 
 #include "DetourAlloc.h"
 #include "DetourNavMesh.h"
 #include "DetourNavMeshBuilder.h"
 #include "DetourNavMeshQuery.h"
+#include "DetourNode.h"
+#include "peer_turns.h"
 
 static const int SIDES = 6, MOST = 4096;
 
-static double seconds() {
-    timespec now;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return now.tv_sec + 1e-9 * now.tv_nsec;
-}
-
-template <class T>
-static std::vector<T> read(std::FILE* file, size_t count) {
-    std::vector<T> found(count);
-    if (std::fread(found.data(), sizeof(T), count, file) != count) std::exit(2);
-    return found;
-}
-
 int main(int count, char** given) {
-    std::FILE* file = count == 2 ? std::fopen(given[1], "rb") : nullptr;
+    std::FILE* file = count == 3 ? std::fopen(given[1], "rb") : nullptr;
     if (!file) return 2;
     const std::vector<int> size = read<int>(file, 4);
-    const std::vector<double> vertex = read<double>(file, 2 * size[0]), query = read<double>(file, 4 * size[2]);
+    std::vector<double> vertex = read<double>(file, 3 * size[0]), query = read<double>(file, 6 * size[2]);
     const std::vector<int> side = read<int>(file, SIDES * size[1]), behind = read<int>(file, SIDES * size[1]),
                            polygon = read<int>(file, 2 * size[2]);
     std::fclose(file);
-    double low[2] = {1e30, 1e30}, high[2] = {-1e30, -1e30};
-    for (int k = 0; k < 2 * size[0]; ++k) {
-        const double value = k % 2 ? -vertex[k] : vertex[k];  // z points down the page: y is up
-        low[k % 2] = std::fmin(low[k % 2], value);
-        high[k % 2] = std::fmax(high[k % 2], value);
+    for (std::vector<double>* points : {&vertex, &query})  // y is up there, and z points down the page
+        for (size_t k = 0; k < points->size(); k += 3) {
+            const double up = (*points)[k + 2];
+            (*points)[k + 2] = -(*points)[k + 1];
+            (*points)[k + 1] = up;
+        }
+    double low[3] = {1e30, 1e30, 1e30}, high[3] = {-1e30, -1e30, -1e30}, widest = 0.0;
+    for (int k = 0; k < 3 * size[0]; ++k) {
+        low[k % 3] = std::fmin(low[k % 3], vertex[k]);
+        high[k % 3] = std::fmax(high[k % 3], vertex[k]);
     }
-    const float cell = float(std::fmax(high[0] - low[0], high[1] - low[1]) / 65000.0);
+    for (int k = 0; k < 3; ++k) widest = std::fmax(widest, high[k] - low[k]);
+    const float cell = float(widest / 65000.0);
     std::vector<unsigned short> corners(3 * size[0], 0), sides(2 * SIDES * size[1], 0xffff), flags(size[1], 1);
     std::vector<unsigned char> areas(size[1], 0);
-    for (int k = 0; k < size[0]; ++k) {
-        corners[3 * k] = (unsigned short)std::lround((vertex[2 * k] - low[0]) / cell);
-        corners[3 * k + 2] = (unsigned short)std::lround((-vertex[2 * k + 1] - low[1]) / cell);
-    }
+    for (int k = 0; k < 3 * size[0]; ++k) corners[k] = (unsigned short)std::lround((vertex[k] - low[k % 3]) / cell);
     for (int p = 0; p < size[1]; ++p)
         for (int j = 0; j < SIDES; ++j) {
             if (side[SIDES * p + j] >= 0) sides[2 * SIDES * p + j] = (unsigned short)side[SIDES * p + j];
@@ -73,13 +62,11 @@ int main(int count, char** given) {
     params.nvp = SIDES;
     params.walkableHeight = 2.0f;
     params.walkableClimb = 0.3f;
-    params.bmin[0] = float(low[0]);
-    params.bmin[2] = float(low[1]);
-    params.bmax[0] = float(high[0]);
-    params.bmax[1] = 1.0f;
-    params.bmax[2] = float(high[1]);
-    params.cs = cell;
-    params.ch = 1.0f;
+    for (int k = 0; k < 3; ++k) {
+        params.bmin[k] = float(low[k]);
+        params.bmax[k] = float(high[k]) + (k == 1 ? 1.0f : 0.0f);
+    }
+    params.cs = params.ch = cell;
     unsigned char* data = nullptr;
     int bytes = 0;
     dtNavMesh* mesh = dtAllocNavMesh();
@@ -92,27 +79,41 @@ int main(int count, char** given) {
     static dtPolyRef path[MOST], ref[MOST];
     static float straight[3 * MOST];
     static unsigned char kind[MOST];
-    double took[2] = {0.0, 0.0}, length = 0.0;
-    int whole = 0;
-    for (int round = 0; round < 2; ++round) {
-        length = 0.0;
-        whole = 0;
-        const double begin = seconds();
+    std::vector<double> answers(3 * size_t(size[2]));
+    std::vector<float> place(query.begin(), query.end());
+    int portals = 0, points = 0;
+    bool is_whole = false;
+    const auto find = [&](int q) {
+        const dtStatus status = search->findPath(base | polygon[2 * q], base | polygon[2 * q + 1], &place[6 * q],
+                                                 &place[6 * q + 3], &filter, path, &portals, MOST);
+        is_whole = dtStatusSucceed(status) && !dtStatusDetail(status, DT_PARTIAL_RESULT);
+    };
+    const auto search_all = [&]() {
+        for (int q = 0; q < size[2]; ++q) find(q);
+    };
+    const auto all = [&]() {
         for (int q = 0; q < size[2]; ++q) {
-            const float from[3] = {float(query[4 * q]), 0.0f, float(-query[4 * q + 1])};
-            const float to[3] = {float(query[4 * q + 2]), 0.0f, float(-query[4 * q + 3])};
-            int portals = 0, points = 0;
-            const dtStatus status =
-                search->findPath(base | polygon[2 * q], base | polygon[2 * q + 1], from, to, &filter, path, &portals, MOST);
-            whole += dtStatusSucceed(status) && !dtStatusDetail(status, DT_PARTIAL_RESULT);
-            if (round == 0) continue;
-            search->findStraightPath(from, to, path, portals, straight, kind, ref, &points, MOST);
-            for (int k = 1; k < points; ++k)
-                length += std::hypot(straight[3 * k] - straight[3 * k - 3], straight[3 * k + 2] - straight[3 * k - 1]);
+            find(q);
+            if (is_whole)
+                search->findStraightPath(&place[6 * q], &place[6 * q + 3], path, portals, straight, kind, ref, &points, MOST);
         }
-        took[round] = seconds() - begin;
+    };
+    for (int q = 0; q < size[2]; ++q) {
+        find(q);
+        dtNodePool* pool = search->getNodePool();
+        double length = is_whole ? 0.0 : -1.0;
+        int closed = 0;
+        for (int k = 1; k <= pool->getNodeCount(); ++k) closed += (pool->getNodeAtIdx(k)->flags & DT_NODE_CLOSED) != 0;
+        if (is_whole)
+            search->findStraightPath(&place[6 * q], &place[6 * q + 3], path, portals, straight, kind, ref, &points, MOST);
+        for (int k = 1; is_whole && k < points; ++k)
+            length += std::hypot(straight[3 * k] - straight[3 * k - 3], straight[3 * k + 2] - straight[3 * k - 1]);
+        answers[3 * q] = length;
+        answers[3 * q + 1] = closed;
+        answers[3 * q + 2] = pool->getNodeCount();
     }
-    std::printf("%d %.4f %.6f %.6f\n", whole, length / size[2], took[0], took[1]);
+    keep(given[2], answers);
+    take_turns(search_all, all);
     dtFreeNavMeshQuery(search);
     dtFreeNavMesh(mesh);
     return 0;

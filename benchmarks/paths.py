@@ -5,11 +5,10 @@
     python benchmarks/paths.py --maps movingai [--radius 0] [--queries 500]
 
 Without a plan, a hall of 50 x 50 m with 300 pillars is made. With --detour, the polygons and the 1,000
-queries of the file are used for the first lines: Detour itself ([Recast 2009]) answers 187,000 to 240,000 of
-them a second in C++. With --polyanya, a mesh in the format of the program of [Cui 2017], between 200 random
-points: the original answers 0.7 to 0.79 million a second on arena-merged and 1,100 on aurora-merged. Each
-figure is the best of several runs, which take turns. With --maps, triangles and polygons are compared on the
-game maps of a folder, and nothing else is measured (`game_maps`).
+queries of the file are used for the first lines, with --polyanya a mesh in the format of the program of
+[Cui 2017], between 200 random points. Each figure is the best of several runs, which take turns; beside the
+programs of others they are measured by `search_peers.py`. With --maps, triangles and polygons are compared on
+the game maps of a folder, and nothing else is measured (`game_maps`).
 """
 
 from __future__ import annotations
@@ -121,10 +120,8 @@ def time_optimal(name, mesh, goals, starts, polygons, radius):
     )
 
 
-def time_polyanya(path):
-    """Print the times of optimal searches on a mesh in Polyanya's format, version 2,
-    between 200 random points.
-    """
+def read_polyanya(path):
+    """Return the mesh in a file in Polyanya's format, version 2."""
     numbers = iter(path.read_text().split()[2:])
     vertex_count, polygon_count = int(next(numbers)), int(next(numbers))
     vertices, polygons = [], []
@@ -137,15 +134,26 @@ def time_polyanya(path):
         polygons.append([int(next(numbers)) for _ in range(count)])
         for _ in range(count):
             next(numbers)
-    mesh, _ = mesh_from_polygons(np.array(vertices), polygons)
+    return mesh_from_polygons(np.array(vertices), polygons)[0]
+
+
+def random_queries(mesh, count):
+    """Return random starts and ends on a mesh, (count, 2) m each, and the polygons of the starts."""
     points = np.random.default_rng(0).uniform(
-        mesh.vertex[:, :2].min(axis=0), mesh.vertex[:, :2].max(axis=0), (5000, 2)
+        mesh.vertex[:, :2].min(axis=0), mesh.vertex[:, :2].max(axis=0), (25 * count, 2)
     )
     under = np.empty(len(points), dtype=np.int64)
     locate_many(0, len(points), mesh, points, np.full(len(points), -1, dtype=np.int32), under)
-    points, under = points[under >= 0][:400], under[under >= 0][:400]
-    goals = cut_goals(mesh, [GoalShape(shapely.Point(point)) for point in points[1::2]])
-    time_optimal(path.stem, mesh, goals, points[::2].copy(), under[::2].copy(), 0.0)
+    points, under = points[under >= 0][: 2 * count], under[under >= 0][: 2 * count]
+    return points[::2].copy(), points[1::2].copy(), under[::2].copy()
+
+
+def time_polyanya(path):
+    """Print the times of optimal searches on a mesh in Polyanya's format between 200 random points."""
+    mesh = read_polyanya(path)
+    starts, ends, polygons = random_queries(mesh, 200)
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(end)) for end in ends])
+    time_optimal(path.stem, mesh, goals, starts, polygons, 0.0)
 
 
 def time_paths(name, mesh, goals, starts, polygons, radius):
