@@ -443,7 +443,9 @@ def test_a_program_of_a_thousand_ticks_follows_from_its_recording_alone(tmp_path
     with library.open_run(tmp_path / "whole.h5") as whole:
         scenario = parse_scenario(whole.header.scenario)
         calls = {each.call for each in whole.interventions()}
-        assert set(CALLS) - calls == {"remove_tile", "add_tile", "set_state", "set_signal", "jump"}
+        assert set(CALLS) - calls == {
+            "remove_tile", "add_tile", "set_state", "set_signal", "jump", "set_part_present",
+        }  # fmt: skip
         run_for(
             scenario,
             tmp_path / "again.h5",

@@ -31,7 +31,7 @@ from crowdsim.world.events import EventKind
 from crowdsim.world.states import NO_PATH, WALKING
 from crowdsim.world.world import World
 
-# Agents of whom a planner is told before their requests are made, which together count as one expansion: each
+# So many agents count as one expansion when a planner is told of them, before their requests are made: each
 # takes some 50 ns.
 TOLD_AS_ONE = 8
 
