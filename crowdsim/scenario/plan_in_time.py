@@ -10,6 +10,7 @@ from typing import Any
 
 import shapely
 
+from crowdsim.errors import NavigationError
 from crowdsim.scenario.geometry import Geometry, ToggledArea
 from crowdsim.scenario.shapes import GRID_M
 
@@ -62,10 +63,10 @@ def plan_in_time(geometry: Geometry) -> PlanInTime:
             of.append((number, True))
             continue
         there, gone = (
-            geometry.with_parts([*first[:number], is_there, *first[number + 1 :]])
+            _grounds(geometry, [*first[:number], is_there, *first[number + 1 :]])
             for is_there in (True, False)
         )
-        for layer, (ground, other) in enumerate(zip(there.grounds, gone.grounds, strict=True)):
+        for layer, (ground, other) in enumerate(zip(there, gone, strict=True)):
             for opens, (more, less) in ((True, (ground, other)), (False, (other, ground))):
                 only = _polygons(shapely.difference(more, less, grid_size=GRID_M))
                 if only.area > _LEAST_M2:
@@ -73,6 +74,16 @@ def plan_in_time(geometry: Geometry) -> PlanInTime:
                     of.append((number, opens))
             grounds[layer] = _polygons(shapely.union_all([grounds[layer], ground, other], grid_size=GRID_M))
     return PlanInTime(tuple(grounds), tuple(areas), tuple(of))
+
+
+def _grounds(geometry: Geometry, available: Sequence[bool]) -> tuple[Any, ...]:
+    """Return the ground of each floor while some parts are there; none where it cannot be filled, which ends
+    a run that comes to it.
+    """
+    try:
+        return geometry.with_parts(available).grounds
+    except NavigationError:
+        return tuple(shapely.Polygon() for _ in geometry.grounds)
 
 
 def _polygons(shape: Any) -> Any:

@@ -363,6 +363,8 @@ def test_a_run_whose_ground_goes_ends_with_the_reason():
         Simulation(document) as run,
     ):
         run.run()
+    plan = plan_in_time(as_scenario(document).geometry)  # pictures show what there is
+    assert plan.grounds[0].area == plan.areas[0].area.area == pytest.approx(52)
     document["events"] = [{"at": 1, "remove_part": "all"}]  # and by the clock before it begins
     with pytest.raises(ScenarioError, match="parts: with none of them"):
         Simulation(document)
