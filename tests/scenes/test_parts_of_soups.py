@@ -460,3 +460,22 @@ def test_groups_keep_off_surfaces_and_slow_down_on_them_after_a_change_too(tmp_p
         document["groups"][0]["navigation"]["kind"] = "visibility"
         with pytest.raises(ScenarioError, match="knows no speeds of ground"):
             Simulation(document)
+
+
+def test_ground_keeps_its_floor_where_what_lay_above_it_is_gone():
+    parts = {
+        "stays": [floor(0, 0, 10, 4), floor(0, 0, 6, 4, 2.1), floor(12, 0, 16, 4, 1.2)],
+        "roof": [floor(12, 0, 17, 4, 3.5)],
+    }
+    document = soup(parts, goals={"east": {"region": {"box": [8, 0.5, 9.5, 3.5]}, "height": 0}})
+    document["geometry"]["soup"]["seeds"] = [[1, 1, 0], [1, 1, 2.1], [13, 1, 1.2], [13, 1, 3.5]]
+    geometry = as_scenario(document).geometry
+    places = [(1, 1, 0), (1, 1, 2.1), (13, 1, 1.2)]
+    assert [geometry.floor_at(*place)[0] for place in places] == [0, 1, 0]
+    assert [geometry.with_parts([False]).floor_at(*place)[0] for place in places] == [0, 1, 0]
+
+
+def test_those_that_have_given_up_ask_again_when_a_wall_goes(tmp_path):
+    parts = {"stays": [floor(0, 0, 13, 4)], "wall": [block(5, 0, -0.1, 5.4, 4, 3)]}
+    verdict, _, events = run_of(soup(parts, events=[{"at": 3, "remove_part": "wall"}]), tmp_path)
+    assert (events["kind"] == "UNREACHABLE").sum() == 8 and verdict.arrived == 8
