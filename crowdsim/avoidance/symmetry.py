@@ -152,11 +152,13 @@ def _row_of(rows, wanted):
 
 
 @lean_kernel
-def carry_over(rows, entity, old, new):
+def carry_over(start, stop, rows, entity, old, new):
     """Write the memory of agents that were there before to their new rows.
 
     Parameters
     ----------
+    start, stop : int
+        Range of new rows.
     rows : _Rows
         Where they were.
     entity : (n,) int64
@@ -168,7 +170,7 @@ def carry_over(rows, entity, old, new):
     -----
     Twin: `tests/reference/symmetry.py`.
     """
-    for row in range(entity.size):
+    for row in range(start, stop):
         known = _row_of(rows, entity[row])
         if known >= 0:
             new.blocked[row], new.stalled[row] = old.blocked[known], old.stalled[known]
@@ -617,7 +619,7 @@ class SymmetryBreaker:
         Touched
         """
         n = len(entity)
-        self._follow(entity)
+        self._follow(entity, team)
         own, memory, following = self.parameters, self._memory, self._next
         longest, numbers, _ = _numbers(own, tick_length)
         before, after = memory[:5], following[:5]
@@ -677,7 +679,7 @@ class SymmetryBreaker:
             Agents that hold their ground.
         """
         holds = np.empty(len(entity), dtype=np.uint8)
-        self._follow(entity)
+        self._follow(entity, team)
         (_, _, numbers), memory = _numbers(self.parameters, tick_length), self._memory
         team.run(
             hold_ground, len(entity), self._rows, velocity, preferred_velocity, active, blocker,
@@ -685,12 +687,12 @@ class SymmetryBreaker:
         )  # fmt: skip
         return holds.view(np.bool_)
 
-    def _follow(self, entity: NDArray[np.int64]) -> None:
+    def _follow(self, entity: NDArray[np.int64], team: Team) -> None:
         """Carry the memory of agents that are still there over to their new rows."""
         if np.array_equal(entity, self._rows.entity):
             return
         memory, rows = _sized(self._next, len(entity)), _rows_of(entity.copy())
-        carry_over(self._rows, entity, self._memory, memory)
+        team.run(carry_over, len(entity), self._rows, entity, self._memory, memory)
         self._rows, self._memory, self._next = rows, memory, _sized(self._memory, len(entity))
 
     def state(self) -> Mapping[str, NDArray[Any]]:

@@ -137,24 +137,30 @@ def scan_contacts(start, stop, cells, now, capacity, widest, drift, moved, gap, 
 
     Returns
     -------
-    int
-        -1 where `capacity` does not suffice, else 0.
+    overlaps : int
+        The sum of `count` over the range; -1 where `capacity` does not suffice.
+    depth : float, m
+        The greatest of `deepest`.
+    sum_of_depths : int, 2**-40 m
+        The sum of `total`.
 
     Notes
     -----
     Twin: `tests/reference/separate.py`.
     """
     near = np.zeros(capacity + 32, np.uint32)
-    return scan_with(start, stop, cells, now, widest, drift, moved, gap, count, deepest, total, near)
+    if scan_with(start, stop, cells, now, widest, drift, moved, gap, count, deepest, total, near) < 0:
+        return -1, 0.0, 0
+    return sum_overlaps(start, stop, count, deepest, total)
 
 
 @lean_kernel
-def sum_overlaps(count, deepest, total):
-    """Return the sum of `count`, the greatest of `deepest` and the sum of `total`, by slot as `scan_contacts`
-    writes them. Twin: `tests/reference/separate.py`.
+def sum_overlaps(start, stop, count, deepest, total):
+    """Return the sum of `count`, the greatest of `deepest` and the sum of `total`, for a range of slots, as
+    `scan_contacts` writes them. Twin: `tests/reference/separate.py`.
     """
-    overlaps, depth, sum_of_depths = 0, deepest[0], 0
-    for slot in range(count.size):
+    overlaps, depth, sum_of_depths = 0, 0.0, 0
+    for slot in range(start, stop):
         overlaps += count[slot]
         depth = max(depth, deepest[slot])
         sum_of_depths += total[slot]
@@ -269,6 +275,7 @@ def list_contacts(
     zone,
     wall_distance,
     reach,
+    count,
     first,
     other,
     can,
@@ -287,8 +294,10 @@ def list_contacts(
         Lower bound of the distance to any wall, by row, where the discs were when `cells` was built.
     reach : float, m
         The wall lists are whole within this distance of an agent; pushes that would need more are refused.
+    count : (n,) int64
+        How many contacts each disc has.
     first : (n + 1,) int64
-        Contacts of slot i are ``first[i]:first[i + 1]``.
+        Receives where they are: contacts of slot i are ``first[i]:first[i + 1]``.
     other : (c,) uint32
         Receives the other slot.
     can : (c,) uint8
@@ -304,6 +313,13 @@ def list_contacts(
     Twin: `tests/reference/separate.py`.
     """
     near = np.zeros(capacity + 32, np.uint32)
+    contact = np.int64(0)
+    for slot in range(start):
+        contact += count[slot]
+    for slot in range(start, stop):
+        first[slot] = contact
+        contact += count[slot]
+    first[stop] = contact  # which the next range writes as well
     _list_contacts(
         start,
         stop,
@@ -315,6 +331,7 @@ def list_contacts(
         zone,
         wall_distance,
         reach,
+        count,
         first,
         other,
         can,
@@ -335,6 +352,7 @@ def _list_contacts(
     zone,
     wall_distance,
     reach,
+    count,
     first,
     other,
     can,
@@ -355,9 +373,9 @@ def _list_contacts(
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     px, py, radius, radius32, movable = now
     for slot in range(np.uint64(start), np.uint64(stop)):
-        contact = first[slot]
-        if contact == first[slot + np.uint64(1)]:
+        if count[slot] == 0:
             continue
+        contact = first[slot]
         plane = plane_numbers(origin, planes, cells_plane[slot])
         found = near_slots(
             cells_start,

@@ -90,10 +90,12 @@ class Overlaps:
 _NOTHING = Overlaps(0, 0.0, 0.0)
 
 
-def _overlaps(rows: Rows) -> Overlaps:
-    """Return the overlaps of the crowd from those of each disc."""
-    count, deepest, total = contacts.sum_overlaps(rows["count"], rows["deepest"], rows["total"])
-    return Overlaps(int(count) // 2, float(deepest), int(total) / 2.0 / contacts.FINE)
+def _overlaps(found: list[tuple[int, float, int]]) -> Overlaps:
+    """Return the overlaps of the crowd from those of ranges of discs."""
+    overlaps, depth, depths = found[0]
+    for count, deepest, total in found[1:]:
+        overlaps, depth, depths = overlaps + count, max(depth, deepest), depths + total
+    return Overlaps(overlaps // 2, depth, depths / 2.0 / contacts.FINE)
 
 
 def _is_better(after: Overlaps, least: Overlaps, most: float) -> bool:
@@ -197,8 +199,6 @@ class Separator:
         self._index = CellIndex()
         self._capacity = _LEAST_CAPACITY
         self._rows: Rows = {}
-        self._shown: Rows = {}  # as long as so many discs need them
-        self._shown_count = -1
         self._contacts: tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.float64]] = (
             np.empty(0, dtype=np.uint32),
             np.empty(0, dtype=np.uint8),
@@ -302,9 +302,8 @@ class Separator:
     ) -> Separation:
         """Do what `separate` says, with one set of tentative positions."""
         n = len(radius)
-        out[:] = position
-        cells, now, widest, rows = self._look(position, radius, movable, layer, team, heights)
-        before = after = counted = _overlaps(rows)
+        cells, now, widest, rows, before = self._look(position, radius, movable, layer, team, heights)
+        after = counted = before
         drift, ground = 0.0, (zone, wall_distance, reach)
         moved = np.inf
         for _ in range(self.parameters.passes):
@@ -321,6 +320,8 @@ class Separator:
             self._left = _Left(cells, now, widest, drift, rows, layer.copy())
         if drift > 0.0:
             team.run(contacts.scatter_positions, n, cells, now.x, now.y, out)
+        else:
+            out[:] = position
         return Separation(before, after)
 
     def _knots(
@@ -339,16 +340,17 @@ class Separator:
         and all movable ones that a chain of overlaps joins to them.
         """
         n, stands = len(radius), np.zeros(len(radius), dtype=np.bool_)
-        cells, now, widest, rows = self._look(position, radius, movable, layer, team, heights)
+        cells, now, widest, rows, found = self._look(position, radius, movable, layer, team, heights)
         nowhere = np.zeros(n, dtype=np.float32)
         first, other, _, table = self._list(
-            team, n, rows, (cells, now, self._capacity, widest, 0.0, self._barriers, zone, nowhere, reach)
-        )
-        found = slice(int(first[n]))
+            team, n, rows, found,
+            (cells, now, self._capacity, widest, 0.0, self._barriers, zone, nowhere, reach),
+        )  # fmt: skip
+        listed = slice(int(first[n]))
         one, two, overlap = (
             np.repeat(np.arange(n), np.diff(first[: n + 1])),
-            other[found],
-            table[found, contacts.OVERLAP],
+            other[listed],
+            table[listed, contacts.OVERLAP],
         )
         joined = (
             (now.movable[one] == contacts.MOVABLE)
@@ -402,7 +404,7 @@ class Separator:
                 )
             ):  # fmt: skip
                 self._capacity *= 2
-        return _overlaps(rows)
+        return _overlaps(team.run(contacts.sum_overlaps, n, rows["count"], rows["deepest"], rows["total"]))
 
     def _measure_all(
         self,
@@ -413,8 +415,7 @@ class Separator:
         team: Team,
         heights: Heights | None,
     ) -> Overlaps:
-        *_, rows = self._look(position, radius, movable, layer, team, heights)
-        return _overlaps(rows)
+        return self._look(position, radius, movable, layer, team, heights)[-1]
 
     def _look(
         self,
@@ -424,26 +425,20 @@ class Separator:
         layer: NDArray[np.int32],
         team: Team,
         heights: Heights | None,
-    ) -> tuple[Cells, Now, float, Rows]:
+    ) -> tuple[Cells, Now, float, Rows, Overlaps]:
         """Sort discs into cells and count their overlaps;
-        return the cells, the discs by slot, the greatest radius (m) and the counts by slot.
+        return the cells, the discs by slot, the greatest radius (m), the counts by slot, and all overlaps.
         """
         n, self._left = len(radius), None
         self._reserve(n)
-        if self._shown_count != n:
-            self._shown_count, self._shown = (
-                n,
-                {name: array[: n + (LANES if name in _PADDED else 0)] for name, array in self._rows.items()},
-            )
-        rows = self._shown.copy()
+        rows = self._rows.copy()
         cells = self._index.build(
-            position, layer, cell_size=max(2.2 * float(np.add.reduce(radius)) / n, 0.1), heights=heights
+            position, layer, max(2.2 * float(np.add.reduce(radius)) / n, 0.1), heights, team
         )
         now = Now(rows["x"], rows["y"], rows["radius"], rows["radius32"], rows["movable"])
         widest = max(team.run(contacts.gather_discs, n, cells, radius, movable, now))
-        rows["gap"][:] = 0.0
-        self._scan(team, n, cells, now, widest, 0.0, 0.0, rows)
-        return cells, now, widest, rows
+        rows["gap"][:n] = 0.0
+        return cells, now, widest, rows, self._scan(team, n, cells, now, widest, 0.0, 0.0, rows)
 
     def move_off_walls(
         self,
@@ -495,12 +490,11 @@ class Separator:
         and how far they have moved at most since `cells` was built.
         """
         walls_of = (drift, self._barriers, *ground)
-        listed = self._list(team, n, rows, (cells, now, self._capacity, widest, *walls_of))
-        known_gap = rows["gap"].copy()
+        listed = self._list(team, n, rows, before, (cells, now, self._capacity, widest, *walls_of))
         # divided pushes hardly ever do harm; where they would, the guarded ones take over, which never do
         for guarded in (False, True):
             if guarded:
-                rows["gap"][:] = known_gap
+                rows["gap"][:n] = 0.0  # what was known of them is not true of these pushes
                 while -1 in team.run(
                     contacts.scale_pushes, n, cells, now, self._capacity, widest, *walls_of, *listed
                 ):
@@ -513,8 +507,7 @@ class Separator:
                 (*walls_of, *listed, guarded, 0.0, np.inf, Past(now.x, now.y, now.x, now.y)),
                 rows,
             )
-            self._scan(team, n, cells, pushed, widest, max(drift, far), moved, rows)
-            after = _overlaps(rows)
+            after = self._scan(team, n, cells, pushed, widest, max(drift, far), moved, rows)
             if after.total <= before.total and after.deepest <= before.deepest:
                 break
         rows["new_x"], rows["new_y"] = now.x, now.y
@@ -549,8 +542,9 @@ class Separator:
         farthest = self.parameters.fastest_push * tick_length
         for _ in range(self.parameters.further_passes):
             listed = self._list(
-                team, n, rows, (cells, now, self._capacity, widest, drift, self._barriers, *ground)
-            )
+                team, n, rows, after,
+                (cells, now, self._capacity, widest, drift, self._barriers, *ground),
+            )  # fmt: skip
             past = Past(old.x, old.y, *first)
             pushed, moved, far = self._push(
                 team,
@@ -561,8 +555,7 @@ class Separator:
                 rows,
             )
             drift = max(drift, far)
-            self._scan(team, n, cells, pushed, widest, drift, moved, rows)
-            after = _overlaps(rows)
+            after = self._scan(team, n, cells, pushed, widest, drift, moved, rows)
             rows["new_x"], rows["new_y"] = spare
             old, now, spare, swing = now, pushed, (now.x, now.y), SWING
             if _is_better(after, least, before.total):
@@ -594,29 +587,30 @@ class Separator:
         drift: float,
         moved: float,
         rows: Rows,
-    ) -> None:
+    ) -> Overlaps:
         """Count overlaps, with more room where a pile needs it."""
-        gap = rows["gap"]
-        known = gap.copy() if self._capacity < n else gap
-        found = (rows["count"], rows["deepest"], rows["total"])
-        while -1 in team.run(
-            contacts.scan_contacts, n, cells, now, self._capacity, widest, drift, moved, gap, *found
-        ):
+        counts = rows["gap"], rows["count"], rows["deepest"], rows["total"]
+        while True:
+            found = team.run(
+                contacts.scan_contacts, n, cells, now, self._capacity, widest, drift, moved, *counts
+            )
+            if min(found)[0] >= 0:
+                return _overlaps(found)
             self._capacity *= 2
-            gap[:] = known
+            rows["gap"][:n] = 0.0  # all are looked at
 
-    def _list(self, team: Team, n: int, rows: Rows, arguments: tuple[Any, ...]) -> tuple[NDArray[Any], ...]:
+    def _list(
+        self, team: Team, n: int, rows: Rows, found: Overlaps, arguments: tuple[Any, ...]
+    ) -> tuple[NDArray[Any], ...]:
         """List the contacts that were counted."""
-        first = rows["first"]
-        np.cumsum(rows["count"], out=first[1 : n + 1])
-        needed = int(first[n])
+        first, needed = rows["first"], 2 * found.count + 1
         if needed > len(self._contacts[0]):
             self._contacts = (
                 np.empty(2 * needed, dtype=np.uint32),
                 np.empty(2 * needed, dtype=np.uint8),
                 np.empty((2 * needed, contacts.TABLE_COLUMNS)),
             )
-        team.run(contacts.list_contacts, n, *arguments, first, *self._contacts)
+        team.run(contacts.list_contacts, n, *arguments, rows["count"], first, *self._contacts)
         return first, *self._contacts
 
     def _reserve(self, n: int) -> None:
@@ -632,7 +626,6 @@ class Separator:
             "first": np.int64,
         }
         names = (*_PADDED, "radius", "movable", "gap", "count", "deepest", "total")
-        self._shown_count = -1
         self._rows = {name: np.zeros(size, dtype=kinds.get(name, np.float64)) for name in names}
 
 

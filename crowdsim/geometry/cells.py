@@ -11,14 +11,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels.decorator import inlined_kernel, kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.kernels.simd import LANES, difference, load, magnitude, spread
+from crowdsim.kernels.threads import ALONE, Team
 
 # Table cells for each agent of a floor at most. More costs clearing time each tick; fewer folds distant
 # places onto each other.
 CELLS_PER_AGENT = 4
 # Table cells that a floor with few agents may have, so that a handful spread over a hall need no folding.
 LEAST_CELLS = 256
+# A thread sorts so many agents at least: smaller takes longer to hand over than to do, larger leaves cores
+# idle.
+_SORTED_AT_ONCE = 2000
 FEW_PLANES = 16  # Up to so many floors are numbered without looking which of them have agents.
 FARTHEST_M = 1e12  # A coordinate beyond this is taken for a fault: float64 resolves 0.1 mm there.
 
@@ -95,39 +99,34 @@ class Heights(NamedTuple):
     step: float
 
 
-@kernel
-def _survey(position, layer, plane_of_row, box, count):
-    """Number the layers from the least on, and bound their agents.
+@lean_kernel
+def _survey(start, stop, position, layer):
+    """Bound the layers and the positions of some agents.
 
     Parameters
     ----------
+    start, stop : int
+        Range of rows.
     position : (n, 2) float64, m
     layer : (n,) int32
-    plane_of_row : (n,) int32
-        Receives the plane of each row.
-    box : (p, 4) float64, m
-    count : (p,) int64
-        Receive each plane's bounding box and its number of agents; see `_bound_planes`.
 
     Returns
     -------
-    planes : int64
-        If these are more than p, nothing but this is known.
-    bad : int64
+    least, greatest : int
+        Layers.
+    low_x, low_y, high_x, high_y : float, m
+    bad : int
         The first row whose position is no number up to FARTHEST_M; -1 is none.
     """
-    least, greatest = layer[0], layer[0]
-    bad = np.int64(-1)
-    for row in range(layer.size):
-        least, greatest = min(least, layer[row]), max(greatest, layer[row])
-        if bad < 0 and not (abs(position[row, 0]) <= FARTHEST_M and abs(position[row, 1]) <= FARTHEST_M):
+    least, greatest, bad = np.int64(layer[start]), np.int64(layer[start]), np.int64(-1)
+    low_x, low_y, high_x, high_y = np.inf, np.inf, -np.inf, -np.inf
+    for row in range(start, stop):
+        least, greatest = min(least, np.int64(layer[row])), max(greatest, np.int64(layer[row]))
+        x, y = position[row, 0], position[row, 1]
+        low_x, low_y, high_x, high_y = min(low_x, x), min(low_y, y), max(high_x, x), max(high_y, y)
+        if bad < 0 and not (abs(x) <= FARTHEST_M and abs(y) <= FARTHEST_M):
             bad = np.int64(row)
-    planes = np.int64(greatest) - np.int64(least) + 1
-    if planes <= count.size:
-        for row in range(layer.size):
-            plane_of_row[row] = layer[row] - least
-        _bound_planes(position, plane_of_row, box, count, planes)
-    return planes, bad
+    return least, greatest, low_x, low_y, high_x, high_y, bad
 
 
 @kernel
@@ -196,29 +195,83 @@ def _lay_out(box, count, per_metre, origin, shape):
     return first
 
 
-@kernel
-def _sort_into_cells(position, plane_of_row, cells, cell_of_row):
-    """Fill `cells` by a counting sort of the rows that keeps their order within a cell."""
-    start, shape, origin = cells.start, cells.shape, cells.origin
-    start[:] = 0
-    for row in range(plane_of_row.size):
-        p = plane_of_row[row]
-        column = np.int64((position[row, 0] - origin[p, 0]) * cells.per_metre) & shape[p, COLUMN_MASK]
-        line = np.int64((position[row, 1] - origin[p, 1]) * cells.per_metre) & shape[p, ROW_MASK]
-        cell = np.uint32(shape[p, FIRST_CELL] + line * shape[p, COLUMNS] + column)
-        cell_of_row[row] = cell
-        start[np.uint64(cell) + np.uint64(2)] += np.uint32(1)
-    # start[c + 1] is now the first slot of cell c, and filling c moves it to the first slot of c + 1
-    for place in range(2, start.size):
-        start[place] += start[place - 1]
-    for row in range(plane_of_row.size):
-        following = np.uint64(cell_of_row[row]) + np.uint64(1)
-        slot = np.uint64(start[following])
-        start[following] += np.uint32(1)
-        cells.x[slot], cells.y[slot] = position[row, 0], position[row, 1]
-        cells.row[slot] = np.uint32(row)
-        cells.slot[row] = np.uint32(slot)
-        cells.plane[slot] = plane_of_row[row]
+@lean_kernel
+def _count_cells(start, stop, position, plane_of_row, cells, cell_of_row, tally):
+    """Note the cell of each row, and how many rows each cell holds.
+
+    Parameters
+    ----------
+    start, stop : int
+        Lines of `tally`, each for a share of the rows.
+    position : (n, 2) float64, m
+    plane_of_row : (n,) int32
+    cells : Cells
+    cell_of_row : (n,) uint32
+    tally : (lines, cells) uint32
+        Receives the counts of the lines' rows.
+    """
+    shape, origin, per_metre = cells.shape, cells.origin, cells.per_metre
+    for share in range(start, stop):
+        for cell in range(tally.shape[1]):
+            tally[share, cell] = np.uint32(0)
+        first, last = _rows_of(share, plane_of_row, tally)
+        for row in range(first, last):
+            p = plane_of_row[row]
+            column = np.int64((position[row, 0] - origin[p, 0]) * per_metre) & shape[p, COLUMN_MASK]
+            line = np.int64((position[row, 1] - origin[p, 1]) * per_metre) & shape[p, ROW_MASK]
+            cell_number = np.uint32(shape[p, FIRST_CELL] + line * shape[p, COLUMNS] + column)
+            cell_of_row[row] = cell_number
+            tally[share, np.uint64(cell_number)] += np.uint32(1)
+
+
+@inlined_kernel
+def _rows_of(line, rows, tally):
+    """Return the first of the rows that belong to a line of `tally`, and the one after the last."""
+    return rows.size * line // tally.shape[0], rows.size * (line + 1) // tally.shape[0]
+
+
+@lean_kernel
+def _lay_out_slots(tally, start):
+    """Give each cell its slots: within a cell, those of a line's rows follow those of the line before.
+
+    Parameters
+    ----------
+    tally : (lines, cells) uint32
+        In: how many of a line's rows a cell holds. Out: the slot of the first of them.
+    start : (cells + 2,) uint32
+        Receives the first slot of each cell.
+    """
+    slot = np.uint32(0)
+    for cell in range(tally.shape[1]):
+        start[cell] = slot
+        for line in range(tally.shape[0]):
+            count = tally[line, cell]
+            tally[line, cell] = slot
+            slot += count
+    start[tally.shape[1]] = start[tally.shape[1] + 1] = slot
+
+
+@lean_kernel
+def _fill_cells(start, stop, position, plane_of_row, cells, cell_of_row, tally):
+    """Put each row of some lines into the next slot of its cell: rows keep their order within a cell."""
+    for share in range(start, stop):
+        first, last = _rows_of(share, plane_of_row, tally)
+        for row in range(first, last):
+            cell = np.uint64(cell_of_row[row])
+            slot = np.uint64(tally[share, cell])
+            tally[share, cell] += np.uint32(1)
+            cells.x[slot], cells.y[slot] = position[row, 0], position[row, 1]
+            cells.row[slot] = np.uint32(row)
+            cells.slot[row] = np.uint32(slot)
+            cells.plane[slot] = plane_of_row[row]
+
+
+@lean_kernel
+def _sort_alone(position, plane_of_row, cells, cell_of_row, tally):
+    """Do all steps of the sort, with one line of `tally`: of few agents three calls take most of the time."""
+    _count_cells(0, 1, position, plane_of_row, cells, cell_of_row, tally)
+    _lay_out_slots(tally, cells.start)
+    _fill_cells(0, 1, position, plane_of_row, cells, cell_of_row, tally)
 
 
 @inlined_kernel
@@ -297,10 +350,10 @@ def window(plane, per_metre, x, y, reach):
     )
 
 
-@kernel
-def _sort_heights(row_of_slot, z, slope, out_z, out_x, out_y):
-    """Copy heights and slopes into cell order."""
-    for slot in range(row_of_slot.size):
+@lean_kernel
+def _sort_heights(start, stop, row_of_slot, z, slope, out_z, out_x, out_y):
+    """Copy heights and slopes into cell order, for a range of slots."""
+    for slot in range(start, stop):
         row = row_of_slot[slot]
         out_z[slot], out_x[slot], out_y[slot] = z[row], np.float32(slope[row, 0]), np.float32(slope[row, 1])
 
@@ -354,7 +407,7 @@ class CellIndex:
         self._use = -1, False
         self._count = np.empty(0, dtype=np.int64)
         self._make_planes(FEW_PLANES)
-        self._table = np.empty(0, dtype=np.uint32)
+        self._table = self._tally = np.empty(0, dtype=np.uint32)
         self.build(np.empty((0, 2)), np.empty(0, dtype=np.int32))
 
     def build(
@@ -363,6 +416,7 @@ class CellIndex:
         layer: NDArray[np.int32],
         cell_size: float | None = None,
         heights: Heights | None = None,
+        team: Team = ALONE,
     ) -> Cells:
         """Sort rows into cells.
 
@@ -375,6 +429,7 @@ class CellIndex:
             New edge of a cell, kept until the next change.
         heights : Heights, optional
             Where it is missing, all agents of a layer share ground.
+        team : Team, optional
 
         Returns
         -------
@@ -390,7 +445,7 @@ class CellIndex:
         count = len(layer)
         self._reserve(count)
         per_metre = 1.0 / self.cell_size
-        plane_of_row, planes = self._planes(position, layer)
+        plane_of_row, planes = self._planes(position, layer, team)
         origin, shape, table = self._laid_out(planes, per_metre)
         slots = self._shown_for(count, heights is not None)
         step = np.float32(heights.step if heights is not None else np.inf)
@@ -408,10 +463,34 @@ class CellIndex:
             *ground,
             step,
         )
-        _sort_into_cells(position, plane_of_row, self.cells, slots["cell"])
+        self._sort(position, plane_of_row, slots["cell"], team)
         if heights is not None:
-            _sort_heights(slots["row"], heights.z, heights.slope, *ground)
+            team.run(_sort_heights, count, slots["row"], heights.z, heights.slope, *ground)
         return self.cells
+
+    def _sort(
+        self,
+        position: NDArray[np.float64],
+        plane_of_row: NDArray[np.int32],
+        cell_of_row: NDArray[np.uint32],
+        team: Team,
+    ) -> None:
+        """Fill `cells` by a counting sort of the rows that keeps their order within a cell.
+
+        The rows are counted and placed in as many shares as the team has threads.
+        """
+        cells = len(self.cells.start) - 2
+        lines = max(1, min(team.threads, len(plane_of_row) // _SORTED_AT_ONCE))
+        if lines * cells > self._tally.size:
+            self._tally = np.empty(2 * lines * cells, dtype=np.uint32)
+        tally = self._tally[: lines * cells].reshape(lines, cells)
+        given = position, plane_of_row, self.cells, cell_of_row, tally
+        if lines == 1:
+            _sort_alone(*given)
+            return
+        team.run(_count_cells, lines, *given, at_least=1)
+        _lay_out_slots(tally, self.cells.start)
+        team.run(_fill_cells, lines, *given, at_least=1)
 
     def _shown_for(self, count: int, has_heights: bool) -> dict[str, NDArray]:
         """Return the buffers as long as so many agents need them."""
@@ -443,20 +522,33 @@ class CellIndex:
         self._use = -1, False
 
     def _planes(
-        self, position: NDArray[np.float64], layer: NDArray[np.int32]
+        self, position: NDArray[np.float64], layer: NDArray[np.int32], team: Team
     ) -> tuple[NDArray[np.int32], int]:
         """Number the layers that occur, and find each one's bounding box and number of agents."""
         plane_of_row = self._slots["plane_of_row"][: len(layer)]
         if not len(layer):
             self._count[0] = 0
             return plane_of_row, 1
-        planes, bad = _survey(position, layer, plane_of_row, self._box, self._count)
+        found = team.run(_survey, len(layer), position, layer)
+        bad = next((each[-1] for each in found if each[-1] >= 0), -1)
         if bad >= 0:
             raise ValueError(
                 f"row {bad}: the position ({position[bad, 0]}, {position[bad, 1]}) is not a place "
                 f"within {FARTHEST_M:g} m of the origin"
             )
-        if planes > len(self._count):  # layers may be numbered with gaps
+        least, greatest, low_x, low_y, high_x, high_y, _ = found[0]
+        for each in found[1:]:
+            least, low_x, low_y = min(least, each[0]), min(low_x, each[2]), min(low_y, each[3])
+            greatest, high_x, high_y = max(greatest, each[1]), max(high_x, each[4]), max(high_y, each[5])
+        planes = greatest - least + 1
+        if planes == 1:
+            plane_of_row[:] = 0
+            self._box[0] = low_x, low_y, high_x, high_y
+            self._count[0] = len(layer)
+        elif planes <= len(self._count):
+            np.subtract(layer, np.int32(least), out=plane_of_row)
+            _bound_planes(position, plane_of_row, self._box, self._count, planes)
+        else:  # layers may be numbered with gaps
             occurring = np.unique(layer)
             planes = len(occurring)
             plane_of_row[:] = np.searchsorted(occurring, layer)

@@ -31,14 +31,18 @@ from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 
+from crowdsim.kernels.fitting import layout_is_known
 from crowdsim.kernels.front_end import borrowing, front_end_of, remembering
-from crowdsim.kernels.wrapping import add_wrapper
+from crowdsim.kernels.wrapping import add_wrapper, team_entry_of, works_on_ranges
 
 # Begin the names of addresses that are those of one process.
 _MADE_AT_RUN_TIME = (".numba.unresolved$", "numba.dynamic.globals")
 
 
 _NO_MODULE = ModuleType("<dynamic>")
+# So many entries of a kernel are asked whether they were made for some arguments: each takes a microsecond to
+# refuse, and numba ten to find the right one.
+_MOST_TRIED = 4
 
 
 class Store:
@@ -204,6 +208,7 @@ class _Kept(NamedTuple):
 
     code: bytes
     entry: str
+    team_entry: str | None
     environment: Any
     environments: tuple[Any, ...]  # of the parts
     constants: tuple[tuple[Any, ...], ...]  # of all these
@@ -214,6 +219,11 @@ class _Kept(NamedTuple):
 def _environments(whole: Any) -> tuple[Any, ...]:
     """Return the environments of parts that hold something: each brings the module of its function along."""
     return tuple(each for each in whole._find_referenced_environments() if each.consts)
+
+
+def _put_first(entries: list[Any], entry: Any) -> None:
+    entries.remove(entry)
+    entries.insert(0, entry)
 
 
 class KernelDispatcher(CPUDispatcher):
@@ -246,6 +256,11 @@ class KernelDispatcher(CPUDispatcher):
         )
         self._store_of, self._listeners = store, listeners
         self._store: Store | None = None
+        self._arguments = len(function.__signature__.parameters)  # type: ignore[attr-defined]
+        self.team_entries: dict[Any, Any] = {}  # by the types of arguments
+        # the last ones first: what Python calls, and what teams call
+        self._entries: list[Any] = []
+        self._last_team_entries: list[Any] = []
 
     @property
     def store(self) -> Store:
@@ -253,6 +268,63 @@ class KernelDispatcher(CPUDispatcher):
         if self._store is None:
             self._store = self._store_of(self.py_func)
         return self._store
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the kernel."""
+        entries = self._entries
+        if entries and len(args) == self._arguments and not kwargs:
+            found = entries[0](*args, True)
+            if found is not NotImplemented:
+                return found
+            for entry in entries[1:_MOST_TRIED]:
+                found = entry(*args, True)
+                if found is not NotImplemented:
+                    _put_first(entries, entry)
+                    return found
+        return super().__call__(*args, **kwargs)
+
+    def on_team(self, desk: int, rows: int, *args: Any) -> list[Any]:
+        """Have a team share the rows of a call; return what the kernel returned for each range.
+
+        Parameters
+        ----------
+        desk : int
+            Address of what `crowdsim.kernels.ranges` calls a desk.
+        rows : int
+        *args
+            All arguments but the first two.
+
+        Raises
+        ------
+        TypeError
+            If it is no kernel for ranges of rows.
+        """
+        given = (desk, rows, *args)
+        if len(given) == self._arguments:
+            for entry in self._last_team_entries[:_MOST_TRIED]:
+                found = entry(*given, True)
+                if found is not NotImplemented:
+                    if entry is not self._last_team_entries[0]:
+                        _put_first(self._last_team_entries, entry)
+                    return found
+        kinds = tuple(map(self.typeof_pyval, given))
+        self.compile(kinds)
+        if kinds not in self.team_entries:
+            raise TypeError(
+                f"{self.py_func.__name__} is no kernel for a team: it must return numbers or nothing, and "
+                "its first two arguments must be whole numbers, the first row of a range and the one after "
+                "its last."
+            )
+        entry = self.team_entries[kinds]
+        if layout_is_known() and entry not in self._last_team_entries:
+            self._last_team_entries.insert(0, entry)
+        return entry(*given)
+
+    def add_overload(self, cres: Any) -> None:
+        """Have Python call something for the types of arguments that it was made for."""
+        super().add_overload(cres)
+        if layout_is_known() and not self.__defaults__:
+            self._entries.insert(0, cres.entry_point)
 
     # What numba asks of a function that another calls.
 
@@ -341,6 +413,15 @@ class KernelDispatcher(CPUDispatcher):
         library.link(part.library)
         entry = target.get_executable(library, part.fndesc, part.environment)
         whole = part._replace(entry_point=entry, library=library)
+        if works_on_ranges(part):
+            self.team_entries[args] = _dynfunc.make_function(
+                part.fndesc.lookup_module(),
+                part.fndesc.qualname.split(".")[-1],
+                "what a team calls",
+                library.get_pointer_to_function(team_entry_of(part.fndesc)),
+                part.environment,
+                (library,),
+            )
         for environment in _environments(whole):
             library.codegen.set_env(environment.env_name, environment)
         return whole
@@ -351,6 +432,7 @@ class KernelDispatcher(CPUDispatcher):
         return _Kept(
             code,
             fndesc.llvm_cpython_wrapper_name,
+            team_entry_of(fndesc) if works_on_ranges(whole) else None,
             whole.environment,
             environments,
             constants,
@@ -364,11 +446,21 @@ class KernelDispatcher(CPUDispatcher):
         engine = target.codegen()._engine._ee
         engine.add_object_file(binding.ObjectFileRef.from_data(kept.code))
         engine.finalize_object()
-        address = engine.get_function_address(kept.entry)
         module = sys.modules.get(self.py_func.__module__, _NO_MODULE)
-        entry = _dynfunc.make_function(
-            module, kept.name, f"compiled {kept.name}", address, kept.environment, ()
-        )
+
+        def function(symbol: str) -> Any:
+            return _dynfunc.make_function(
+                module,
+                kept.name,
+                f"compiled {kept.name}",
+                engine.get_function_address(symbol),
+                kept.environment,
+                (),
+            )
+
+        entry = function(kept.entry)
+        if kept.team_entry is not None:
+            self.team_entries[tuple(kept.signature.args)] = function(kept.team_entry)
         for environment, constants in zip(
             (kept.environment, *kept.environments), kept.constants, strict=True
         ):

@@ -2,6 +2,10 @@
 
 numba writes the same dozen instructions and branches for each array that it is given, and a kernel is given
 some fifty, most of them in named tuples. Here they are a function that is called for each array.
+
+A kernel for ranges of rows, whose first two arguments are where a range begins and ends, has a second entry,
+for teams: it takes the arguments apart once, has the threads of a team share the ranges, and returns what
+each range gave.
 """
 
 from __future__ import annotations
@@ -11,11 +15,15 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 from numba.core import types as _types
-from numba.core.callwrapper import PyCallWrapper
+from numba.core.callwrapper import PyCallWrapper, _ArgManager
 from numba.core.pythonapi import NativeValue, PythonAPI
 from numba.np import numpy_support
 
+from crowdsim.kernels.fitting import can_be_checked, check
+from crowdsim.kernels.ranges import PARTS, bounds, finish, offer, read
+
 types: Any = _types  # whose annotations lack most of it
+_I64 = ir.IntType(64)
 _WRONG = "an array has another type than the kernel was compiled for"
 
 
@@ -94,24 +102,155 @@ def _header(context: Any) -> Any:
 
 
 class _Wrapper(PyCallWrapper):
-    """What Python calls."""
+    """What Python calls.
+
+    With one argument more than the kernel has, whatever it is, it returns `NotImplemented` unless the others
+    are of the very types that it was made for. Without it numba has looked at them.
+    """
 
     def build(self) -> Any:
-        """Write the function as numba does, with our code that takes arguments apart."""
+        """Write the function."""
+        return self._build(self.fndesc.llvm_cpython_wrapper_name)
+
+    def _build(self, name: str) -> Any:
         pyobj = self.context.get_argument_type(types.pyobject)
-        wrapper = ir.Function(
-            self.module,
-            ir.FunctionType(pyobj, [pyobj, pyobj, pyobj]),
-            name=self.fndesc.llvm_cpython_wrapper_name,
-        )
+        wrapper = ir.Function(self.module, ir.FunctionType(pyobj, [pyobj, pyobj, pyobj]), name=name)
         builder = ir.IRBuilder(wrapper.append_basic_block("entry"))
         api = _Api(self.context, builder)
         self.build_wrapper(api, builder, *wrapper.args)
         return wrapper, api
 
+    def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
+        """Take the arguments apart, work without the interpreter lock, and box what comes of it."""
+        kinds, none = self.fndesc.argtypes, api.get_null_object()
+        *objects, asks = (cgutils.alloca_once_value(builder, none) for _ in range(len(kinds) + 1))
+        is_read = api.unpack_tuple(args, self.fndesc.qualname, len(kinds), len(kinds) + 1, *objects, asks)
+        with cgutils.if_unlikely(builder, builder.icmp_unsigned("==", is_read, is_read.type(0))):
+            builder.ret(none)
+        failed, raises, unfit = (builder.append_basic_block(name) for name in ("arg.end", "raises", "unfit"))
+        with builder.goto_block(failed):  # an integer, say, that has too many bits: numba knows what to say
+            builder.cbranch(cgutils.is_null(builder, builder.load(asks)), raises, unfit)
+        with builder.goto_block(raises):
+            builder.ret(none)
+        with builder.goto_block(unfit):
+            api.err_clear()
+            refused = api.get_c_object("_Py_NotImplementedStruct")
+            api.incref(refused)
+            builder.ret(refused)
+        given = [builder.load(each) for each in objects]
+        with builder.if_then(cgutils.is_not_null(builder, builder.load(asks))):
+            if all(map(can_be_checked, kinds)):
+                for each, kind in zip(given, kinds, strict=True):
+                    check(api, kind, each, unfit)
+            else:
+                builder.branch(unfit)
+                builder.position_at_end(builder.append_basic_block("never"))
+        env_manager = self.get_env(api, builder)
+        manager = _ArgManager(self.context, builder, api, env_manager, failed, len(kinds))
+        native = [manager.add_arg(each, kind) for each, kind in zip(given, kinds, strict=True)]
+        numbers = list(self.context.call_conv._get_arg_packer(kinds).as_arguments(builder, native))
+        self._work(api, builder, env_manager, manager, numbers)
+
+    def _work(self, api: Any, builder: Any, env_manager: Any, manager: Any, numbers: list[Any]) -> None:
+        answer = cgutils.alloca_once(builder, self._answer())
+        state = api.save_thread()
+        self._call(builder, answer, numbers)
+        api.restore_thread(state)
+        manager.emit_cleanup()
+        builder.ret(self._boxed(api, builder, env_manager, answer))
+
+    def _answer(self) -> Any:
+        """Return the type of what is kept of a call: how it ended, what it raised, and what it returned."""
+        code, (value, excinfo, *_) = self.func.function_type.return_type, self.func.function_type.args
+        return ir.LiteralStructType([code, excinfo.pointee, value.pointee])
+
+    def _call(self, builder: Any, answer: Any, numbers: list[Any]) -> None:
+        """Call the kernel, which stays a function of its own: in all entries the same code runs."""
+        code, excinfo, value = (cgutils.gep_inbounds(builder, answer, 0, k) for k in range(3))
+        builder.store(cgutils.get_null_value(value.type.pointee), value)
+        builder.store(builder.call(self.func, [value, excinfo, *numbers], attrs=("noinline",)), code)
+
+    def _boxed(self, api: Any, builder: Any, env_manager: Any, answer: Any) -> Any:
+        """Return what a call returned, or raise what it raised."""
+        convention, kind = self.context.call_conv, self._simplified_return_type()
+        code, excinfo, value = (builder.load(cgutils.gep_inbounds(builder, answer, 0, k)) for k in range(3))
+        status = convention._get_return_status(builder, code, excinfo)
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.raise_error(builder, api, status)
+            builder.ret(api.get_null_object())
+        found = cgutils.alloca_once_value(builder, api.borrow_none())
+        with builder.if_else(status.is_none) as (is_none, is_some):
+            with is_none:
+                api.incref(builder.load(found))
+            with is_some:
+                native = self.context.get_returned_value(builder, self.fndesc.restype, value)
+                builder.store(api.from_native_return(kind, native, env_manager), found)
+        return builder.load(found)
+
+
+class _TeamWrapper(_Wrapper):
+    """What a team calls, with the address of its desk and the number of rows in place of the first two
+    arguments.
+
+    It returns a list of what the kernel returned for each range.
+    """
+
+    def build(self) -> Any:
+        """Write the function."""
+        return self._build(team_entry_of(self.fndesc))
+
+    def _work(self, api: Any, builder: Any, env_manager: Any, manager: Any, numbers: list[Any]) -> None:
+        desk, rows = builder.inttoptr(numbers[0], _I64.as_pointer()), numbers[1]
+        parts = read(builder, desk, PARTS, "monotonic")
+        # where the ranges find what they need: the rows, the parts, their answers, and the arguments
+        answers = builder.alloca(self._answer(), size=parts)
+        shared = [rows, parts, answers, *numbers[2:]]
+        work = builder.alloca(ir.LiteralStructType([each.type for each in shared]))
+        for k, each in enumerate(shared):
+            builder.store(each, cgutils.gep_inbounds(builder, work, 0, k))
+        # before the interpreter lock is let go: a thread that is about to sleep holds it when it looks here
+        offer(builder, desk, self._range(work.type), work, parts)
+        state = api.save_thread()
+        finish(builder, desk, parts)
+        api.restore_thread(state)
+        manager.emit_cleanup()
+        boxed = api.list_new(parts)
+        with cgutils.for_range(builder, parts) as loop:
+            # where one raises, the list is left as it is: that is a few bytes, for a run that ends
+            found = self._boxed(api, builder, env_manager, builder.gep(answers, [loop.index]))
+            api.list_setitem(boxed, loop.index, found)
+        builder.ret(boxed)
+
+    def _range(self, kind: Any) -> Any:
+        """Return a function that does one range of a call."""
+        function = ir.Function(
+            self.module, ir.FunctionType(ir.VoidType(), [_I64, _I64]), f"{self.func.name}.range"
+        )
+        function.linkage = "internal"
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        work, part = builder.inttoptr(function.args[0], kind), function.args[1]
+        rows, parts, answers, *numbers = (
+            builder.load(cgutils.gep_inbounds(builder, work, 0, k)) for k in range(len(kind.pointee.elements))
+        )
+        self._call(builder, builder.gep(answers, [part]), [*bounds(builder, rows, part, parts), *numbers])
+        builder.ret_void()
+        return function
+
+
+def team_entry_of(fndesc: Any) -> str:
+    """Return the name of the entry for teams."""
+    return f"{fndesc.llvm_cpython_wrapper_name}.team"
+
+
+def works_on_ranges(part: Any) -> bool:
+    """Return whether a function that numba compiled is for teams."""
+    return part.signature.args[:2] == (types.int64, types.int64) and not _holds_memory(
+        part.signature.return_type
+    )
+
 
 def add_wrapper(library: Any, part: Any) -> None:
-    """Add to a library the function that Python calls, for one that numba compiled.
+    """Add to a library the functions that Python calls, for one that numba compiled.
 
     References to arrays are counted only where one could be returned: a kernel has nowhere else to keep what
     it is given.
@@ -123,13 +262,20 @@ def add_wrapper(library: Any, part: Any) -> None:
         and all(map(_is_plain, part.signature.args))
     ):
         target = target.subtarget(enable_nrt=False)
-    module = target.create_module("wrapper")
-    kind = target.call_conv.get_function_type(part.fndesc.restype, part.fndesc.argtypes)
-    callee = ir.Function(module, kind, part.fndesc.llvm_func_name)
-    _Wrapper(
-        target, module, callee, part.fndesc, part.environment, call_helper=part.call_helper, release_gil=True
-    ).build()
-    library.add_ir_module(module)
+    for wrapper in (_Wrapper, _TeamWrapper) if works_on_ranges(part) else (_Wrapper,):
+        module = target.create_module(wrapper.__name__)
+        kind = target.call_conv.get_function_type(part.fndesc.restype, part.fndesc.argtypes)
+        callee = ir.Function(module, kind, part.fndesc.llvm_func_name)
+        wrapper(
+            target,
+            module,
+            callee,
+            part.fndesc,
+            part.environment,
+            call_helper=part.call_helper,
+            release_gil=True,
+        ).build()
+        library.add_ir_module(module)
 
 
 def _holds_memory(kind: Any) -> bool:

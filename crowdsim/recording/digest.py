@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import kernel
+from crowdsim.kernels.threads import ALONE, Team
 
 # The five primes of the specification.
 _P1 = np.uint64(0x9E3779B185EBCA87)
@@ -106,11 +107,13 @@ def xxh64(words, tail, seed):
 
 
 @kernel
-def digest_each(data, seeds, out):
+def digest_each(start, stop, data, seeds, out):
     """Write XXH64 of each of some arrays.
 
     Parameters
     ----------
+    start, stop : int
+        Which of them.
     data : tuple of eight (n,) uint8
         The bytes of each.
     seeds, out : (8,) uint64
@@ -119,7 +122,7 @@ def digest_each(data, seeds, out):
     -----
     Twin: ``tests/reference/digest.py``.
     """
-    for place in range(len(data)):
+    for place in range(start, stop):
         each = data[place]
         if each.ctypes.data % 8:  # a slice of small numbers that begins between words
             each = each.copy()
@@ -214,7 +217,7 @@ def digest(array: NDArray[Any]) -> np.uint64:
     return np.uint64(xxh64(words, data[whole:], seed))
 
 
-def column_digests(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
+def column_digests(columns: Mapping[str, NDArray[Any]], team: Team = ALONE) -> NDArray[np.uint64]:
     """Return the digest of every column, shape (k,), in the order of the mapping."""
     arrays = columns.values()
     data, seeds = [_bytes(array) for array in arrays], _seeds(tuple(array.dtype for array in arrays))
@@ -222,7 +225,7 @@ def column_digests(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
     for first in range(0, len(data), _AT_ONCE):
         last = first + _AT_ONCE
         given = (*data[first:last], *_NO_BYTES[len(data) - first :])
-        digest_each(given, seeds[first:last], out[first:last])
+        team.run(digest_each, _AT_ONCE, given, seeds[first:last], out[first:last])
     return out[: len(data)]
 
 

@@ -23,7 +23,8 @@ from crowdsim.bodies.separate import Separator
 from crowdsim.errors import CrowdsimError
 from crowdsim.kernels.ahead import make_ready
 from crowdsim.kernels.needed import needed_by, the_list
-from crowdsim.kernels.waiting import watch
+from crowdsim.kernels.ranges import WORDS
+from crowdsim.kernels.waiting import serve
 from crowdsim.navigation.corridor.measure import straighten_many
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planners import planner_kind
@@ -472,7 +473,7 @@ def play(scene: Scene, simulate: Callable[..., Any]) -> None:
             _take_pile_apart(simulation)
             for ask in (standing, on_their_way):  # of which some systems have need in few ticks
                 ask(simulation.world.agents)
-            watch(np.zeros(1, dtype=np.int64), 0, 1)  # as teams of several threads do
+            serve(np.zeros(WORDS, dtype=np.int64), 1)  # as teams of several threads do
             _count_again(simulation)
 
 

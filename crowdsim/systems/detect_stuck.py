@@ -95,15 +95,18 @@ class DetectStuck(TickSystem):
         if tick.number == self.stop.ticks or self.is_all_stuck(tick.number):
             self._diagnose(tick.number, is_last=True)
         tick.counts["stuck"] = self.count_of(agents.is_stuck == 1)
-        tick.counts["deadlocked"] = self.count_of(_IS_REPORTED[agents.stuck_cause])
+        causes = agents.stuck_cause[agents.stuck_cause != NOT_DIAGNOSED]  # of no agent, as a rule
+        tick.counts["deadlocked"] = self.count_of(_IS_REPORTED[causes])
 
     def is_all_stuck(self, tick: int) -> bool:
         """Return whether all agents that are left, and what they wait for,
         have been stuck for as long as ends the run.
         """
         agents, limit = self.world.agents, self.stop.stuck_for
+        if limit is None or not (self.world.vehicle_groups is not None or np.any(agents.is_stuck)):
+            return False
         drives = self.world.drives() & (agents.activity == AgentState.RIDING)
-        if limit is None or not (np.any(agents.is_stuck) or np.any(drives)):
+        if not (np.any(agents.is_stuck) or np.any(drives)):
             return False
         left = self._left()
         if not np.any(left | drives):

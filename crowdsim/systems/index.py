@@ -22,4 +22,4 @@ class Index(TickSystem):
         """Sort by cell."""
         position = self.world.agents.position
         part, heights = self.world.ground_of(position)
-        tick.cells = self.index.build(position, part, heights=heights)
+        tick.cells = self.index.build(position, part, heights=heights, team=tick.team)

@@ -93,7 +93,7 @@ class Record(TickSystem):
     def process(self, tick: Tick) -> None:
         """Digest, and record the frame."""
         agents = self.world.agents
-        digests = column_digests({name: getattr(agents, name) for name in self._columns})
+        digests = column_digests({name: getattr(agents, name) for name in self._columns}, tick.team)
         tick.digests = self.last = np.concatenate([digests, state_digests(self.own)]) if self.own else digests
         self.fold = run_digest(tick.digests.reshape(1, -1), self.fold)
         if self.recorder is not None:

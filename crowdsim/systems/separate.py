@@ -76,7 +76,7 @@ class Separate(TickSystem):
             tick.team, pushed, heights, open_edges,
         )  # fmt: skip
         # An agent that no other pushed goes where it wanted: what walls take of its step is for Walk to say.
-        take_pushes(free, pushed, tentative)
+        tick.team.run(take_pushes, count, free, pushed, tentative)
         tick.counts["overlaps_before"], tick.separator = parted.before.count, self._separator
 
 
@@ -129,10 +129,10 @@ def find_movable(activity, is_immovable, out):
 
 
 @lean_kernel
-def take_pushes(before, after, out):
-    """Write where pushes have put agents, (n, 2) float64, m, for those that they have moved.
+def take_pushes(start, stop, before, after, out):
+    """Write where pushes have put agents, (n, 2) float64, m, for those of a range that they have moved.
     Twin: `tests/reference/rows.py`.
     """
-    for row in range(out.shape[0]):
+    for row in range(start, stop):
         if after[row, 0] != before[row, 0] or after[row, 1] != before[row, 1]:
             out[row, 0], out[row, 1] = after[row, 0], after[row, 1]

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,24 +21,78 @@ _NO_END = 1 << 30  # In place of the length of a list at whose end agents leave.
 HEEDS_NONE = "none"  # The avoidance model with agents that walk through each other.
 
 
-@lean_kernel
-def find_straight(corner_vertex, activity, is_driven, path_status, group, heeds, out):
-    """Write which agents walk straight to their goal and heed others, (n,) bool; return how many.
+class ListEnds(NamedTuple):
+    """How lists of goals end; the last entries are of agents without a list.
 
-    All but `heeds`, (groups,) bool, are columns of agents. Twin: `tests/reference/rows.py`.
+    Attributes
+    ----------
+    last : (lists + 1,) int64
+        The last goal of lists at whose end agents stay, -1 of others.
+    length : (lists + 1,) int64
+        How many goals those have.
+    fixed : int
+        Goals from this one on are none of the scenario's: programs send agents there.
     """
-    count = 0
-    for row in range(out.size):
-        out[row] = (
-            corner_vertex[row] == STRAIGHT_TO_GOAL
-            and activity[row] == WALKING
-            and is_driven[row] == 0
-            and (path_status[row] == FOUND or path_status[row] == FOUND_THROUGH_AGENTS)
-            and group[row] >= 0
-            and heeds[group[row]]
-        )
-        count += out[row]
-    return count
+
+    last: NDArray[np.int64]
+    length: NDArray[np.int64]
+    fixed: int
+
+
+@lean_kernel
+def find_straight(
+    start, stop, corner_vertex, activity, is_driven, path_status, group, goal, itinerary, stage, goal_piece,
+    heeds, ends, piece_source, source, out,
+):  # fmt: skip
+    """Write which agents of a range walk straight to their goal, heed others, and do not stay there.
+
+    Parameters
+    ----------
+    start, stop : int
+    corner_vertex, activity, is_driven, path_status, group, goal, itinerary, stage, goal_piece : (n,)
+        Columns of agents.
+    heeds : (groups,) bool
+    ends : ListEnds
+        Of no list at all, agents that stay at their goal are as others.
+    piece_source : (pieces,) int32
+        Goals of pieces.
+    source : (n,) int32
+        Receives the goal on the ground; 0 of others.
+    out : (n,) uint8
+
+    Returns
+    -------
+    count, farthest : int
+        How many; and the greatest of their goals.
+
+    Notes
+    -----
+    Twin: `tests/reference/rows.py`.
+    """
+    count, farthest = 0, np.int64(0)
+    for row in range(start, stop):
+        out[row], source[row] = 0, 0
+        if (
+            corner_vertex[row] != STRAIGHT_TO_GOAL
+            or activity[row] != WALKING
+            or is_driven[row] != 0
+            or (path_status[row] != FOUND and path_status[row] != FOUND_THROUGH_AGENTS)
+            or group[row] < 0
+            or not heeds[group[row]]
+        ):
+            continue
+        if ends.last.size > 0:
+            own = itinerary[row] if itinerary[row] >= 0 else ends.last.size - 1
+            if ends.last[own] == goal[row] or (
+                goal[row] >= ends.fixed and stage[row] + 1 >= ends.length[own]
+            ):
+                continue
+        out[row], source[row] = 1, piece_source[goal_piece[row]]
+        count, farthest = count + 1, max(farthest, np.int64(source[row]))
+    return count, farthest
+
+
+_NO_LISTS = ListEnds(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
 
 
 class Spread(TickSystem):
@@ -64,7 +120,7 @@ class Spread(TickSystem):
         # the goals of the scenario on the ground that the fronts are of, and how many regions there were more
         self._on: tuple[object, int] = (None, 0)
         self._fronts: Fronts
-        self._list_ends: tuple[NDArray[np.int64], NDArray[np.int64]] = (np.zeros(0, np.int64),) * 2
+        self._list_ends = _NO_LISTS
 
     @property
     def is_idle(self) -> bool:
@@ -76,26 +132,24 @@ class Spread(TickSystem):
         world, agents, own = self.world, self.world.agents, self.parameters
         if self.is_idle:
             return
-        straight = np.empty(len(agents), dtype=np.bool_)
-        count = find_straight(
-            agents.corner_vertex, agents.activity, agents.is_driven, agents.path_status, agents.group,
-            self.heeds, straight,
+        rows = len(agents)
+        wants, source = np.empty(rows, dtype=np.uint8), np.empty(rows, dtype=np.int32)
+        found = tick.team.run(
+            find_straight, rows, agents.corner_vertex, agents.activity, agents.is_driven, agents.path_status,
+            agents.group, agents.goal, agents.itinerary, agents.stage, agents.goal_piece, self.heeds,
+            self._ends() if self.moves_in else _NO_LISTS, world.goals.piece_source, source, wants,
         )  # fmt: skip
-        if self.moves_in and count >= 2:
-            straight[straight] = ~self._stays(np.flatnonzero(straight))
-            count = np.count_nonzero(straight)
-        if count < 2:
+        if sum(count for count, _ in found) < 2:
             return
-        fronts, rows = self._fronts_now(), len(agents)
+        fronts, corner = self._fronts_now(), agents.next_corner
         if not len(fronts.end):
             return
-        source = np.where(straight, world.goals.piece_source[agents.goal_piece], np.int32(0))
-        straight &= source < len(fronts.goal_start) - 1  # what came later are points, which have none
-        source[~straight] = 0
-        wants, corner = straight.view(np.uint8), agents.next_corner
+        if max(farthest for _, farthest in found) >= len(fronts.goal_start) - 1:
+            wants[source >= len(fronts.goal_start) - 1] = 0  # what came later are points, which have none
+            source[wants == 0] = 0
         # over cells a path ends at some point inside, and its next corner is one of cells
         if world.corridor_groups is not None:
-            on_cells = straight & ~world.on_corridors()
+            on_cells = (wants != 0) & ~world.on_corridors()
             wants, corner = (
                 np.where(on_cells, np.uint8(HEADS_THERE), wants),
                 np.where(on_cells[:, None], agents.position, corner),
@@ -130,26 +184,15 @@ class Spread(TickSystem):
                 shares_in_plan(self.world, tick, agents.preferred_velocity)[member] / pace[member]
             )[:, None]
 
-    def _stays(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which agents of `rows` are on their way to where they stay, (k,) bool."""
-        agents = self.world.agents
-        last, end = self._ends()
-        itinerary, goal = agents.itinerary[rows], agents.goal[rows]  # -1, without one, is the last entry
-        stays: NDArray[np.bool_] = last[itinerary] == goal
-        sent = goal >= self.world.destinations.fixed  # beyond their lists, or to the end of them
-        if np.count_nonzero(sent):
-            stays |= sent & (agents.stage[rows] + 1 >= end[itinerary])
-        return stays
-
-    def _ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the last goal of each list of goals at whose end agents stay, -1 of others, and how many
-        goals those have; the last entries are of agents without a list.
-        """
-        lists = self.world.itineraries
-        if len(self._list_ends[0]) != len(lists) + 1:
+    def _ends(self) -> ListEnds:
+        """Return how the lists of goals end."""
+        lists, fixed = self.world.itineraries, self.world.destinations.fixed
+        if len(self._list_ends.last) != len(lists) + 1 or self._list_ends.fixed != fixed:
             last = [each.goals[-1] if each.goals and not each.leaves else -1 for each in lists]
             end = [_NO_END if each.leaves else len(each.goals) for each in lists]
-            self._list_ends = np.array([*last, -1], dtype=np.int64), np.array([*end, _NO_END], dtype=np.int64)
+            self._list_ends = ListEnds(
+                np.array([*last, -1], dtype=np.int64), np.array([*end, _NO_END], dtype=np.int64), int(fixed)
+            )
         return self._list_ends
 
     def _fronts_now(self) -> Fronts:

@@ -17,13 +17,13 @@ WALK, STAND = np.uint8(Gait.WALK), np.uint8(Gait.STAND)
 
 
 @lean_kernel
-def find_gaits(activity, is_yielding, is_driven, preferred_velocity, out):
-    """Write WALK for agents that want to get on by themselves, or as a program leads them, else STAND, (n,)
-    uint8.
+def find_gaits(start, stop, activity, is_yielding, is_driven, preferred_velocity, out):
+    """Write WALK for agents of a range that want to get on by themselves, or as a program leads them, else
+    STAND, (n,) uint8.
 
     All others are columns of agents. Twin: `tests/reference/rows.py`.
     """
-    for row in range(out.size):
+    for row in range(start, stop):
         wants = preferred_velocity[row, 0] != 0.0 or preferred_velocity[row, 1] != 0.0
         goes = activity[row] == WALKING or is_yielding[row] != 0 or is_driven[row] != 0
         out[row] = WALK if wants and goes and is_driven[row] != HELD else STAND
@@ -54,9 +54,10 @@ class Turn(TickSystem):
     def process(self, tick: Tick) -> None:
         """An agent with a preferred velocity walks, also where others block it; one that walks turns."""
         agents = self.world.agents
-        find_gaits(
-            agents.activity, agents.is_yielding, agents.is_driven, agents.preferred_velocity, agents.gait
-        )
+        tick.team.run(
+            find_gaits, len(agents), agents.activity, agents.is_yielding, agents.is_driven,
+            agents.preferred_velocity, agents.gait,
+        )  # fmt: skip
         turn_x, turn_y = direction_at(min(HALF_TURN_RAD, float(self.parameters.rotation_speed) * tick.length))
         heading = np.empty((len(agents), 2))
         tick.team.run(

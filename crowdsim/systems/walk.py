@@ -155,8 +155,12 @@ class Walk(TickSystem):
         touched[obstacles] = 0
         if len(obstacles):
             self._carry(obstacles, new_polygon, has_ground)
-        np.copyto(agents.surface, world.handles_of(new_polygon), where=has_ground)
-        np.copyto(agents.layer, world.mesh.polygon_layer[new_polygon], where=has_ground)
+        if lacks_ground:
+            np.copyto(agents.surface, world.handles_of(new_polygon), where=has_ground)
+            np.copyto(agents.layer, world.mesh.polygon_layer[new_polygon], where=has_ground)
+        else:
+            agents.surface[:] = world.handles_of(new_polygon)
+            np.take(world.mesh.polygon_layer, new_polygon, out=agents.layer)
         is_lost = np.empty(rows, dtype=np.bool_)
         any_lost = sum(
             tick.team.run(

@@ -712,10 +712,12 @@ class AgentColumns:
         gone = np.flatnonzero(~keep)
         if not len(gone):
             return
-        arrays = list(self._arrays.values())
         if self._placed is None:
+            # the widest in turn to either end, so that both halves are about as wide
+            widest = sorted(self._arrays.values(), key=lambda array: -array.strides[0])
+            arrays = widest[::2] + widest[1::2][::-1]
             self._placed = addresses_of(arrays), np.array([array.strides[0] for array in arrays])
-        team.run(close_up, len(arrays), *self._placed, gone, self.count)
+        team.run(close_up, len(self._arrays), *self._placed, gone, self.count)
         self.count -= len(gone)
         self._show()
 

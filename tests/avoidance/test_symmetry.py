@@ -486,7 +486,8 @@ def test_what_is_remembered_goes_with_those_that_stay(seed):
     old, new = (symmetry._fresh(len(entity)) for entity in (before, now))
     for column in (*old, *new):
         column[:] = rng.integers(1, 100, len(column))
-    symmetry.carry_over(symmetry._rows_of(before), now, old, new)
+    for part in ((0, len(now) // 2), (len(now) // 2, len(now))):
+        symmetry.carry_over(*part, symmetry._rows_of(before), now, old, new)
     expected = twin.carried(before.tolist(), list(zip(*(each.tolist() for each in old))), now.tolist())
     assert list(zip(*(each.tolist() for each in new))) == expected
     assert len(before) < 20 or most > 300 or any(any(each) for each in expected)

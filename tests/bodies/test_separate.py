@@ -520,4 +520,4 @@ def test_walls_that_changed_are_seen_by_a_separator_that_knew_others():
 def test_overlaps_of_all_discs_are_summed():
     rng = np.random.default_rng(1)
     count, deepest, total = rng.integers(0, 4, 500), rng.uniform(0.0, 0.1, 500), rng.integers(0, 2**50, 500)
-    assert sum_overlaps(count, deepest, total) == twin.sum_overlaps(count, deepest, total)
+    assert sum_overlaps(0, len(count), count, deepest, total) == twin.sum_overlaps(count, deepest, total)

@@ -22,6 +22,7 @@ REASONS = {
     COLUMNS: """
         avoidance.symmetry.turn_away avoidance.symmetry.hold_ground bodies.party.keep_together
         systems.walk.note_steps systems.paths.corridor_paths.sort_followers
+        corridor.measure.measure_path_rows systems.spread.find_straight
     """,
     ROWS: """
         avoidance.sampling.kernel._choose_by_sampling
@@ -71,7 +72,7 @@ def test_serve_loops_take_the_search_and_the_work_whole():
     (loop,) = [
         node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == "serve"
     ]
-    assert [each.arg for each in loop.args.args] == ["first", "last", "search", "work"]
+    assert [each.arg for each in loop.args.args] == ["start", "stop", "search", "work"]
     every = [
         path
         for path in (ROOT / "crowdsim").rglob("*.py")

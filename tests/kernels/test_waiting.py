@@ -1,29 +1,34 @@
-"""Looking at a number that another thread writes."""
+"""Taking ranges in compiled code."""
 
 import threading
 import time
 
 import numpy as np
 
-from crowdsim.kernels.waiting import looks_in, watch
+from crowdsim.kernels import ranges
+from crowdsim.kernels.waiting import looks_in, serve
 
 
-def test_a_number_that_is_another_is_seen_at_once_and_one_that_stays_ends_the_looks():
-    number = np.array([7], dtype=np.int64)
-    assert watch(number, 3, 1) == 7
-    assert watch(number, 7, 1000) == 7
+def a_desk() -> np.ndarray:
+    return np.zeros(ranges.WORDS, dtype=np.int64)
 
 
-def test_what_another_thread_writes_meanwhile_is_seen():
-    number, seen = np.zeros(1, dtype=np.int64), []
+def test_looks_that_find_nothing_end():
+    desk = a_desk()
+    serve(desk, 1000)
+    assert not desk.any()
+
+
+def test_a_team_that_ends_is_seen_at_once():
+    desk = a_desk()
     looks = looks_in(10**10)
-    looking = threading.Thread(target=lambda: seen.append(watch(number, 0, looks)))
+    looking = threading.Thread(target=serve, args=(desk, looks))
     looking.start()
     time.sleep(0.05)
-    assert not seen
-    number[0] = 5
+    assert looking.is_alive()
+    desk[ranges.STOP] = 1
     looking.join(5)
-    assert seen == [5]
+    assert not looking.is_alive()
 
 
 def test_looking_for_longer_takes_more_looks():

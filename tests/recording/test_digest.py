@@ -236,5 +236,5 @@ def test_the_digests_of_eight_are_those_of_the_twin():
         small[first : first + length] for first, length in zip(range(8), range(0, 80, 11), strict=True)
     )
     seeds, out = rng.integers(0, 2**63, 8).astype(np.uint64), np.empty(8, dtype=np.uint64)
-    digest_each(data, seeds, out)
+    digest_each(0, 8, data, seeds, out)
     assert out.tolist() == twin.digest_each([each.tobytes() for each in data], seeds.tolist())

@@ -5,7 +5,8 @@ import numpy as np
 from crowdsim.avoidance.model import KEEPS_ITS_VELOCITY
 from crowdsim.bodies.contacts import DRIVEN
 from crowdsim.codes import PathStatus
-from crowdsim.navigation.corridor.corner_cache import STRAIGHT_TO_GOAL
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
+from crowdsim.navigation.corridor.portal_vertices import VERTEX
 from crowdsim.world.columns import AgentState, Gait, Led, Stepping
 
 
@@ -44,9 +45,26 @@ def movable(activity, is_immovable):
     return np.where(activity == AgentState.OBSTACLE, DRIVEN, 1 - is_immovable)
 
 
-def straight(corner_vertex, activity, is_driven, path_status, group, heeds):
+def straight(corner_vertex, activity, is_driven, path_status, group, goal, itinerary, stage, heeds, ends):
     found = (corner_vertex == STRAIGHT_TO_GOAL) & (activity == AgentState.WALKING) & (is_driven == 0)
-    return found & has_path(path_status) & (group >= 0) & heeds[group]
+    found &= has_path(path_status) & (group >= 0) & heeds[group]
+    if ends is not None:  # -1, without a list, is the last entry
+        found &= ends.last[itinerary] != goal
+        found &= (goal < ends.fixed) | (stage + 1 < ends.length[itinerary])
+    return found
+
+
+def led_round(follows, before, corner_vertex, next_corner, position, radius, is_wall_vertex, clearance):
+    is_known = corner_vertex != NOT_CACHED
+    vertex = np.where(is_known, np.where(corner_vertex >= 0, corner_vertex, ~corner_vertex) >> VERTEX, 0)
+    is_some = is_known & (corner_vertex != STRAIGHT_TO_GOAL)
+    vertex[~is_some] = 0
+    is_new = (corner_vertex != before) | ~is_known
+    is_free = is_known & (is_wall_vertex[vertex] == 0)
+    apart = next_corner - position
+    is_near = np.hypot(apart[:, 0], apart[:, 1]) < 2.0 * radius
+    found = (is_free & (is_new | (clearance[vertex] < radius))) | (is_near & is_new)
+    return found & follows & (corner_vertex != STRAIGHT_TO_GOAL)
 
 
 def movable_standing(activity, is_yielding, is_driven, is_immovable):

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 from crowdsim.codes import PathStatus
-from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
+from crowdsim.navigation.corridor.portal_vertices import VERTEX
 from crowdsim.systems.avoid import NONE_DRIVES, find_active
 from crowdsim.systems.nudge import end_steps, find_movable_standing, lead_steps
 from crowdsim.systems.paths.corridor_paths import NOWHERE_BARRED, sort_followers
 from crowdsim.systems.paths.paths import find_asking
+from crowdsim.systems.paths.straighten import find_led_round
 from crowdsim.systems.separate import find_movable, take_pushes
-from crowdsim.systems.spread import find_straight
+from crowdsim.systems.spread import ListEnds, find_straight
 from crowdsim.systems.turn import find_gaits
 from crowdsim.systems.walk import MOST_STRAYS, note_steps
 from crowdsim.world.columns import AgentColumns, AgentState, Led, Stepping
@@ -76,7 +78,7 @@ def test_gaits(crowd):
     agents, _ = crowd
     given = agents.activity, agents.is_yielding, agents.is_driven, agents.preferred_velocity
     out = np.empty(ROWS, dtype=np.uint8)
-    find_gaits(*given, out)
+    find_gaits(0, ROWS, *given, out)
     both(out, twin.gaits(*given))
 
 
@@ -105,21 +107,58 @@ def test_pushes_are_taken_where_they_move_an_agent(crowd):
     before = agents.position.copy()
     after = before + rng.integers(0, 2, (ROWS, 2)) * 0.1
     out = np.full((ROWS, 2), 7.0)
-    take_pushes(before, after, out)
+    take_pushes(0, len(out), before, after, out)
     moved = (before != after).any(axis=1)
     assert np.array_equal(out, np.where(moved[:, None], after, 7.0))
     assert 0 < np.count_nonzero(moved) < ROWS
 
 
-def test_which_walk_straight_to_their_goal(crowd):
-    agents, _ = crowd
+@pytest.mark.parametrize("may_stay", [False, True])
+def test_which_walk_straight_to_their_goal(crowd, may_stay):
+    agents, rng = crowd
+    agents.itinerary[:], agents.stage[:] = rng.integers(-1, 4, ROWS), rng.integers(0, 3, ROWS)
+    ends = ListEnds(np.array([0, -1, 1, -1, -1]), np.array([2, 9, 1, 9, 9]), 1)
+    none = ListEnds(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), 0)
     given = (
         agents.corner_vertex, agents.activity, agents.is_driven, agents.path_status, agents.group,
-        np.array([True, False, True]),
+        agents.goal, agents.itinerary, agents.stage,
+    )  # fmt: skip
+    heeds, piece_source = np.array([True, False, True]), np.array([3, 5], dtype=np.int32)
+    source, out = np.empty(ROWS, dtype=np.int32), np.empty(ROWS, dtype=np.uint8)
+    found = [
+        find_straight(
+            *half, *given, agents.goal_piece, heeds, ends if may_stay else none, piece_source, source, out
+        )
+        for half in ((0, 1000), (1000, ROWS))
+    ]
+    expected = twin.straight(*given, heeds, ends if may_stay else None)
+    both(out, expected)
+    assert np.array_equal(source, np.where(expected, piece_source[agents.goal_piece], 0))
+    assert sum(count for count, _ in found) == np.count_nonzero(expected)
+    assert max(farthest for _, farthest in found) == 5
+    assert np.count_nonzero(twin.straight(*given, heeds, None)) > np.count_nonzero(expected) or not may_stay
+
+
+def test_which_are_led_round_a_free_vertex(crowd):
+    agents, rng = crowd
+    side = np.where(rng.random(ROWS) < 0.5, -1, 0)
+    kinds = [NOT_CACHED, STRAIGHT_TO_GOAL]
+    vertex = rng.integers(0, 20, ROWS)
+    agents.corner_vertex[:] = np.where(
+        rng.random(ROWS) < 0.7, (vertex << VERTEX) ^ side, rng.choice(kinds, ROWS)
+    )
+    before = np.where(rng.random(ROWS) < 0.5, agents.corner_vertex, NOT_CACHED)
+    agents.radius[:] = rng.uniform(0.1, 0.4, ROWS)
+    agents.next_corner[:] = agents.position + rng.normal(scale=0.5, size=(ROWS, 2))
+    follows, is_wall = rng.random(ROWS) < 0.8, rng.integers(0, 2, 20).astype(np.uint8)
+    given = (
+        follows, before, agents.corner_vertex, agents.next_corner, agents.position, agents.radius, is_wall,
+        rng.uniform(0.0, 0.5, 20),
     )  # fmt: skip
     out = np.empty(ROWS, dtype=bool)
-    assert find_straight(*given, out) == np.count_nonzero(out)
-    both(out, twin.straight(*given))
+    count = sum(find_led_round(*half, *given, out) for half in ((0, 1000), (1000, ROWS)))
+    both(out, twin.led_round(*given))
+    assert count == np.count_nonzero(out)
 
 
 def test_which_stand_and_can_be_asked_aside(crowd):

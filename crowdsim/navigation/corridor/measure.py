@@ -37,13 +37,34 @@ def measure_corridors(mesh, goals, portals, block, ahead, polygon, piece, positi
     out : (n,) float64, m
         Receives the lengths; inf for no path.
     """
+    measure_corridor_rows(
+        np.int64(0),
+        np.int64(block.size),
+        mesh,
+        goals,
+        portals,
+        block,
+        ahead,
+        polygon,
+        piece,
+        position,
+        radius,
+        out,
+    )
+
+
+@kernel
+def measure_corridor_rows(
+    start, stop, mesh, goals, portals, block, ahead, polygon, piece, position, radius, out
+):
+    """Do what `measure_corridors` says for a range of rows."""
     vertices, bends, points = (
         np.empty(MOST_VERTICES, dtype=np.int32),
         np.empty(MOST_VERTICES, dtype=np.int32),
         np.empty((2 * MOST_VERTICES + 2, 2)),
     )
     flood = make_flood(mesh.polygon_start.size - 1)
-    for row in range(block.size):
+    for row in range(start, stop):
         out[row] = np.inf
         if piece[row] < 0:
             continue
@@ -140,9 +161,20 @@ def measure_paths(mesh, goals, portals, block, ahead, polygon, piece, position, 
     The path is the shortest in its corridor in plan. Arcs are as steep as chords of them that span at most
     22.5 degrees. Twin: `tests/reference/heights.py`.
     """
+    measure_path_rows(
+        np.int64(0), np.int64(block.size), mesh, goals, portals, block, ahead, polygon, piece, position,
+        radius, out, effort,
+    )  # fmt: skip
+
+
+@kernel
+def measure_path_rows(
+    start, stop, mesh, goals, portals, block, ahead, polygon, piece, position, radius, out, effort
+):
+    """Do what `measure_paths` says for a range of rows."""
     tracing = make_tracing(MOST_VERTICES, mesh.polygon_start.size - 1)
     place, over, stretch = tracing.place, tracing.over, tracing.stretch
-    for row in range(block.size):
+    for row in range(start, stop):
         out[row] = effort[row] = np.inf
         if piece[row] < 0:
             continue

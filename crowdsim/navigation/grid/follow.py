@@ -98,13 +98,13 @@ def _aim(walks, row, ground, x, y, radius):
 
 @lean_kernel
 def follow_waypoints(
-    first, last, walks, ground, position, radius, speed, tick, reached, velocity, has_arrived, aim
+    start, stop, walks, ground, position, radius, speed, tick, reached, velocity, has_arrived, aim
 ):
-    """Lead agents first..last - 1 along their waypoints.
+    """Lead agents start..stop - 1 along their waypoints.
 
     Parameters
     ----------
-    first, last : int
+    start, stop : int
     walks : Walks
         `total`, `current`, `leg` and `is_walking` of the agents are moved on.
     ground : Ground
@@ -129,7 +129,7 @@ def follow_waypoints(
     An agent without waypoints that was pushed off its target by more than `reached` walks back to it. Cost:
     about 20 ns an agent. Source: [Pathfinding undated], section 7. Twin: `tests/reference/grid_follow.py`.
     """
-    for row in range(first, last):
+    for row in range(start, stop):
         x, y = position[row, 0], position[row, 1]
         has_arrived[row] = 0
         while walks.current[row] < walks.total[row]:
@@ -159,13 +159,13 @@ def follow_waypoints(
 
 
 @lean_kernel
-def measure_paths(first, last, rows, walks, ground, position, length):
-    """Measure what is ahead of the agents of rows[first:last], over their waypoints to where they want to
+def measure_paths(start, stop, rows, walks, ground, position, length):
+    """Measure what is ahead of the agents of rows[start:stop], over their waypoints to where they want to
     stand, along the surface.
 
     Parameters
     ----------
-    first, last : int
+    start, stop : int
     rows : (k,) int64
     walks : Walks
     ground : Ground
@@ -178,7 +178,7 @@ def measure_paths(first, last, rows, walks, ground, position, length):
     -----
     Twin: `tests/reference/grid_follow.py`.
     """
-    for i in range(first, last):
+    for i in range(start, stop):
         row = rows[i]
         x, y = position[row, 0], position[row, 1]
         length[i] = 0.0
@@ -191,12 +191,12 @@ def measure_paths(first, last, rows, walks, ground, position, length):
 
 
 @lean_kernel
-def find_standing(first, last, walks, position, reached, is_standing):
-    """Say which agents first..last - 1 stand: no waypoints left, and at their target.
+def find_standing(start, stop, walks, position, reached, is_standing):
+    """Say which agents start..stop - 1 stand: no waypoints left, and at their target.
 
     Parameters
     ----------
-    first, last : int
+    start, stop : int
     walks : Walks
     position : (n, 2) float64, m
     reached : float, m
@@ -208,18 +208,18 @@ def find_standing(first, last, walks, position, reached, is_standing):
     Only agents that stand are in the way of others ([Pathfinding undated], section 6). Twin:
     `tests/reference/grid_follow.py`.
     """
-    for row in range(first, last):
+    for row in range(start, stop):
         away = np.hypot(position[row, 0] - walks.target[row, 0], position[row, 1] - walks.target[row, 1])
         is_standing[row] = 1 if walks.total[row] == 0 and away <= reached else 0
 
 
 @lean_kernel
-def find_cut(first, last, walks, position, ground, closed, is_cut):
-    """Say which of the agents first..last - 1 have a path over cells that were closed.
+def find_cut(start, stop, walks, position, ground, closed, is_cut):
+    """Say which of the agents start..stop - 1 have a path over cells that were closed.
 
     Parameters
     ----------
-    first, last : int
+    start, stop : int
     walks : Walks
     position : (n, 2) float64, m
         On the sheet.
@@ -234,7 +234,7 @@ def find_cut(first, last, walks, position, ground, closed, is_cut):
     Source: [Pathfinding undated], section 2b: areas are toggled at run time. Twin:
     `tests/reference/grid_follow.py`.
     """
-    for row in range(first, last):
+    for row in range(start, stop):
         is_cut[row] = 0
         x, y = position[row, 0], position[row, 1]
         for place in range(walks.start[row] + walks.current[row], walks.start[row] + walks.total[row]):

@@ -7,12 +7,12 @@ from typing import Any
 from crowdsim.kernels.decorator import lean_kernel_of
 
 
-def serve(first: int, last: int, search: Any, work: Any) -> None:
-    """Let slots first..last - 1 work through their requests.
+def serve(start: int, stop: int, search: Any, work: Any) -> None:
+    """Let slots start..stop - 1 work through their requests.
 
     Parameters
     ----------
-    first, last : int
+    start, stop : int
     search : NamedTuple
         What searches of the kind work on, with a row for each slot.
     work : Work
@@ -28,7 +28,7 @@ def serve(first: int, last: int, search: Any, work: Any) -> None:
     path, which the next round then has. It is called again where the answer is not paid for yet, and then
     writes the same.
     """
-    for slot in range(first, last):
+    for slot in range(start, stop):
         work.used[slot] = work.spent[slot] = work.fill[slot] = 0
         while work.job_next[slot] < work.job_count[slot] and work.spent[slot] < work.grant[slot]:
             job = work.jobs[slot, work.job_next[slot]]

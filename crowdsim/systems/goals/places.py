@@ -71,7 +71,7 @@ class Places:
         regions : (k,) int32
             Index of the goal of each.
         """
-        if not self.parameters.moving_in:
+        if not self.parameters.moving_in or not len(rows):
             return
         is_region = self.world.goals.reach == 0.0
         for region in np.unique(regions).tolist():

@@ -15,7 +15,7 @@ from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, CornerCache
 from crowdsim.navigation.corridor.corridors import Corridors
 from crowdsim.navigation.corridor.curve import CurveParameters, curve_many
 from crowdsim.navigation.corridor.guess import WaitParameters, join_many, trail_along
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
+from crowdsim.navigation.corridor.measure import measure_corridor_rows, measure_path_rows
 from crowdsim.navigation.corridor.steer import guess_many, steer_many
 from crowdsim.navigation.goals.targets import TargetParameters, targets_at
 from crowdsim.navigation.local_grid.detours import LocalGridParameters
@@ -380,27 +380,24 @@ class CorridorPaths(Paths):
 
     def _measure(self, team: Team, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how long the paths of agents, (k,) rows, are from where they are (m)."""
-        world, agents, on = self.world, self.world.agents, (self.world.mesh, self.world.goals)
+        world, agents, length = self.world, self.world.agents, np.empty(len(rows))
         corridors = (
+            world.mesh,
+            world.goals,
+            world.corridors.portals,
             agents.corridor_start[rows],
             agents.corridor_length[rows],
             world.polygons(rows),
             agents.goal_piece[rows],
             agents.position[rows],
             agents.radius[rows],
-            np.empty(len(rows)),
-            np.empty(len(rows)),
+            length,
         )
-
-        def measure(first: int, last: int) -> None:
-            *some, length, effort = (each[first:last] for each in corridors)
-            if world.is_even:
-                measure_corridors(*on, world.corridors.portals, *some, length)
-            else:
-                measure_paths(*on, world.corridors.portals, *some, length, effort)
-
-        team.run(measure, len(rows))
-        return corridors[-2]
+        if world.is_even:
+            team.run(measure_corridor_rows, len(rows), *corridors)
+        else:
+            team.run(measure_path_rows, len(rows), *corridors, np.empty(len(rows)))
+        return length
 
     def _put_on_trails(
         self,
@@ -509,7 +506,7 @@ class CorridorPaths(Paths):
         )
         before = agents.corner_vertex.copy()
         self._steer(tick, follows, polygon)
-        aside = led_round_free_vertices(world, follows, before)
+        aside = led_round_free_vertices(world, follows, before, tick.team)
         if len(aside):
             self._straighten(aside)
             agents.corner_vertex[aside] = NOT_CACHED

@@ -2,11 +2,15 @@
 portals past vertices in free ground, on the side on which the string from where the agent is now is straight.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.threads import ALONE, Team
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
 from crowdsim.navigation.corridor.measure import straighten_many
 from crowdsim.navigation.corridor.portal_vertices import VERTEX
@@ -81,7 +85,7 @@ def _come_over_barred_ground(world: World, rows: NDArray[np.int64], mesh: NavMes
 
 
 def led_round_free_vertices(
-    world: World, follows: NDArray[np.bool_], before: NDArray[np.int32]
+    world: World, follows: NDArray[np.bool_], before: NDArray[np.int32], team: Team = ALONE
 ) -> NDArray[np.int64]:
     """Return the rows of agents whose corridor may lead round a free vertex on the wrong side: the next
     corner has become a free vertex, or is one nearer to a wall than their radius, or lies nearer than twice
@@ -99,18 +103,40 @@ def led_round_free_vertices(
     before : (n,) int32
         Column `corner_vertex` before the agents were steered: a vertex that could not be passed on the other
         side in vain asked again every tick costs time.
+    team : Team, optional
     """
     mesh, agents = world.mesh, world.agents
     if not mesh.vertex_clearance.size:
         return np.zeros(0, dtype=np.int64)
-    rows = np.flatnonzero(follows & (agents.corner_vertex != STRAIGHT_TO_GOAL))
-    post = agents.corner_vertex[rows]
-    is_known = post != NOT_CACHED
-    vertex = np.where(is_known, np.where(post >= 0, post, ~post) >> VERTEX, 0)
-    is_new = (post != before[rows]) | ~is_known
-    is_free = is_known & (mesh.is_wall_vertex[vertex] == 0)
-    apart = agents.next_corner[rows] - agents.position[rows]
-    is_near = np.hypot(apart[:, 0], apart[:, 1]) < 2.0 * agents.radius[rows]
-    return rows[
-        (is_free & (is_new | (mesh.vertex_clearance[vertex] < agents.radius[rows]))) | (is_near & is_new)
-    ]
+    is_led_round = np.empty(len(agents), dtype=np.bool_)
+    found = team.run(
+        find_led_round, len(agents), follows, before, agents.corner_vertex, agents.next_corner,
+        agents.position, agents.radius, mesh.is_wall_vertex, mesh.vertex_clearance, is_led_round,
+    )  # fmt: skip
+    return np.flatnonzero(is_led_round) if sum(found) else np.zeros(0, dtype=np.int64)
+
+
+@lean_kernel
+def find_led_round(
+    start, stop, follows, before, corner_vertex, next_corner, position, radius, is_wall_vertex, clearance, out
+):
+    """Write for agents of a range, (n,) bool, whether `led_round_free_vertices` has them; return how many.
+
+    Twin: `tests/reference/rows.py`.
+    """
+    count = 0
+    for row in range(start, stop):
+        corner, out[row] = corner_vertex[row], False
+        if not follows[row] or corner == STRAIGHT_TO_GOAL:
+            continue
+        is_known = corner != NOT_CACHED
+        is_new = corner != before[row] or not is_known
+        if is_known:
+            vertex = (corner if corner >= 0 else ~corner) >> VERTEX
+            if is_wall_vertex[vertex] == 0 and (is_new or clearance[vertex] < radius[row]):
+                out[row] = True
+        if is_new and not out[row]:
+            dx, dy = next_corner[row, 0] - position[row, 0], next_corner[row, 1] - position[row, 1]
+            out[row] = np.hypot(dx, dy) < 2.0 * radius[row]
+        count += out[row]
+    return count
