@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from crowdsim.bench.square import document
+from crowdsim.kernels.decorator import kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.simulation import Simulation
@@ -77,6 +78,7 @@ def handing_over() -> tuple[float, float]:
     return best[0], best[1]
 
 
+@kernel
 def _nothing(start: int, stop: int) -> int:
     return stop - start
 

@@ -221,9 +221,9 @@ def _environments(whole: Any) -> tuple[Any, ...]:
     return tuple(each for each in whole._find_referenced_environments() if each.consts)
 
 
-def _put_first(entries: list[Any], entry: Any) -> None:
-    entries.remove(entry)
-    entries.insert(0, entry)
+def _first(entry: Any, entries: list[Any]) -> list[Any]:
+    """Return a list with an entry before all others; another thread may be reading the old one."""
+    return [entry, *(each for each in entries if each is not entry)]
 
 
 class KernelDispatcher(CPUDispatcher):
@@ -279,7 +279,7 @@ class KernelDispatcher(CPUDispatcher):
             for entry in entries[1:_MOST_TRIED]:
                 found = entry(*args, True)
                 if found is not NotImplemented:
-                    _put_first(entries, entry)
+                    self._entries = _first(entry, entries)
                     return found
         return super().__call__(*args, **kwargs)
 
@@ -305,7 +305,7 @@ class KernelDispatcher(CPUDispatcher):
                 found = entry(*given, True)
                 if found is not NotImplemented:
                     if entry is not self._last_team_entries[0]:
-                        _put_first(self._last_team_entries, entry)
+                        self._last_team_entries = _first(entry, self._last_team_entries)
                     return found
         kinds = tuple(map(self.typeof_pyval, given))
         self.compile(kinds)
@@ -316,15 +316,15 @@ class KernelDispatcher(CPUDispatcher):
                 "its last."
             )
         entry = self.team_entries[kinds]
-        if layout_is_known() and entry not in self._last_team_entries:
-            self._last_team_entries.insert(0, entry)
+        if layout_is_known():
+            self._last_team_entries = _first(entry, self._last_team_entries)
         return entry(*given)
 
     def add_overload(self, cres: Any) -> None:
         """Have Python call something for the types of arguments that it was made for."""
         super().add_overload(cres)
         if layout_is_known() and not self.__defaults__:
-            self._entries.insert(0, cres.entry_point)
+            self._entries = _first(cres.entry_point, self._entries)
 
     # What numba asks of a function that another calls.
 

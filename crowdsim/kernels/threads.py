@@ -39,7 +39,6 @@ AWAKE_NS = 200_000
 # Of so many calls of a kernel that could be split, the last two are made in the manner that was slower.
 # Smaller costs time, larger takes longer to see that something has changed.
 TRIED_EVERY = 100
-_FIRST = 6  # Of so many calls of a kernel the fastest counts: some load it.
 # Far above the cores of any machine we know; more is a slip of the finger, and would ask the system for as
 # many stacks.
 MOST_THREADS = 1024
@@ -145,12 +144,12 @@ class _Pace:
     the rows. A thousand agents fit into those of one core.
     """
 
-    __slots__ = ("_alone_ns", "_calls", "_noted", "_split_ns")
+    __slots__ = ("_alone_ns", "_calls", "_in_turn", "_split_ns", "_was_split")
 
     def __init__(self) -> None:
         self._alone_ns = self._split_ns = 0.0  # 0 is not known
         self._calls = TRIED_EVERY - 4  # both are tried once more soon: the first calls load the kernel
-        self._noted = 0
+        self._was_split, self._in_turn = False, 0  # the last calls were made in one manner, so many of them
 
     def parts(self, rows: int, most: int) -> int:
         """Return in how many ranges to split rows, `most` at most."""
@@ -162,19 +161,25 @@ class _Pace:
         return parts if (self._split_ns <= self._alone_ns) != is_trial else 1
 
     def note(self, rows: int, taken_ns: int, *, is_split: bool) -> None:
-        """Learn from a call. One that waited for a core counts a little, and a first one that loaded the
-        kernel nothing once there is another.
+        """Learn from a call. One that waited for a core counts a little.
+
+        What a row takes changes while a run goes on, so that what was found about the other manner a hundred
+        calls ago says little: the first two calls in a manner stand for themselves.
         """
-        if rows:
-            self._noted += 1
-            before, now = self._split_ns if is_split else self._alone_ns, taken_ns / rows
-            mean = 0.75 * before + 0.25 * min(now, 2.0 * before) if before else now
-            if self._noted <= _FIRST:
-                mean = min(mean, now)
-            if is_split:
-                self._split_ns = mean
-            else:
-                self._alone_ns = mean
+        if not rows:
+            return
+        before, now = self._split_ns if is_split else self._alone_ns, taken_ns / rows
+        self._in_turn = self._in_turn + 1 if is_split == self._was_split else 1
+        self._was_split = is_split
+        mean = now if not before else min(now, 2.0 * before)
+        if before and self._in_turn == 2:
+            mean = min(before, now)
+        elif before and self._in_turn > 2:
+            mean = 0.75 * before + 0.25 * mean
+        if is_split:
+            self._split_ns = mean
+        else:
+            self._alone_ns = mean
 
 
 class _Helper:
