@@ -25,6 +25,7 @@ import numpy as np
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.mesh.mesh import is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH
+from crowdsim.navigation.search.dead_ends import mark_chains
 from crowdsim.navigation.search.goal_entries import cheapest_piece_here, choose_piece, flood_of, set_up_slot
 from crowdsim.navigation.search.polyanya_goal import (
     can_arrive,
@@ -204,7 +205,7 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
         slots.header[slot, IS_SHARED] == 1,
     )
     first, last = np.int64(mesh.polygon_start[polygon]), np.int64(mesh.polygon_start[polygon + 1])
-    has_prices, start_polygon = slots.priced[slot, 0] >= 0, slots.header[slot, START_POLYGON]
+    has_prices, generation = slots.priced[slot, 0] >= 0, slots.header[slot, GENERATION]
     steps, edge, pairs = last - first, first, 0
     if entry >= 0:
         steps -= 1
@@ -268,7 +269,7 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
         ):
             continue
         behind = mesh.edge_polygon[twin]
-        if slots.is_blind[behind] == 1 and not is_shared and behind != start_polygon:
+        if not is_shared and slots.is_open[slot, slots.regions.of_polygon[behind]] != generation:
             continue
         if entry < 0:
             faces = leads_to(
@@ -409,6 +410,7 @@ def _squeeze(slots, slot, mesh, entry, left, right, interval, left_limit, right_
     bend = Root(2 * corner + (1 if is_right else 0), vertex[corner, 0], vertex[corner, 1], c_side, ux, uy)
     # Where one end limits the interval, the path bends only while it crosses this portal: intervals that fan
     # out from there in full are still to come.
+    can_go_round = slots.clear_round[corner] >= slots.measure[slot, WIDTH]
     if both_limit:
         if not note_bend(
             slots.root_stamp,
@@ -418,6 +420,7 @@ def _squeeze(slots, slot, mesh, entry, left, right, interval, left_limit, right_
             slot,
             bend,
             cost + length,
+            can_go_round,
         ):
             return none
     elif is_reached_sooner(
@@ -428,6 +431,7 @@ def _squeeze(slots, slot, mesh, entry, left, right, interval, left_limit, right_
         slot,
         bend,
         cost + length,
+        can_go_round,
     ):
         return none
     return corner, length, ux, uy
@@ -459,6 +463,7 @@ def _expand(slots, slot, mesh, goals, rims, scratch, node):
     node NONE begins at the next stretch of the goal's rim.
     """
     header, radius, generation = slots.header, slots.measure[slot, RADIUS], slots.header[slot, GENERATION]
+    width = slots.measure[slot, WIDTH]
     row, edge, part, low, high = slots.first[slot], np.int64(-1), np.int64(-1), 0.0, 0.0
     if node == NONE:
         piece = header[slot, NEXT_PIECE]
@@ -476,11 +481,19 @@ def _expand(slots, slot, mesh, goals, rims, scratch, node):
         edge = np.int64(slots.whole[row, EDGE])
         polygon, piece = np.int64(mesh.edge_polygon[edge]), np.int64(0)
     whole = interval_at(slots.real, slots.whole, row)
-    is_bend = node != NONE and whole.root.kind >= 0
-    if is_bend and is_reached_sooner(
-        slots.root_stamp, slots.root_cost, slots.root_in, generation, slot, whole.root, whole.cost
-    ):
-        return
+    if node != NONE and whole.root.kind >= 0:
+        can_go_round = slots.clear_round[whole.root.kind >> 1] >= width
+        if is_reached_sooner(
+            slots.root_stamp,
+            slots.root_cost,
+            slots.root_in,
+            generation,
+            slot,
+            whole.root,
+            whole.cost,
+            can_go_round,
+        ):
+            return
     # The interval itself first, then what bends round the left end of the edge, then what bends round the
     # right one.
     for turn in range(3):
@@ -514,7 +527,10 @@ def _expand(slots, slot, mesh, goals, rims, scratch, node):
             )
             if _runs_into_wall(mesh, edge, turn == 1, ux, uy):
                 continue
-            if not note_bend(slots.root_stamp, slots.root_cost, slots.root_in, generation, slot, bend, cost):
+            can_go_round = slots.clear_round[corner] >= width
+            if not note_bend(
+                slots.root_stamp, slots.root_cost, slots.root_in, generation, slot, bend, cost, can_go_round
+            ):
                 continue
             # Everything between the path on straight ahead and the wall behind the corner.
             ahead, wall = Limit(ux, uy, np.int64(NO_VERTEX)), Limit(0.0, 0.0, np.int64(NO_VERTEX))
@@ -561,6 +577,8 @@ def begin_polyanya(slots, slot, mesh, goals, scratch, goal, width, x, y, polygon
     header[slot, BEST_NODE] = -2 - piece
     if piece < 0 and not can_arrive(mesh, goals, slots.forest, goal, width, x, y, polygon):
         header[slot, STATUS] = UNREACHABLE
+    elif is_shared == 0:
+        mark_chains(slots.regions, slots.is_open, header[slot, GENERATION], slot, polygon, goals, goal)
 
 
 @inlined_kernel

@@ -19,7 +19,8 @@ from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.bottleneck_forest import BottleneckForest, build_forest
-from crowdsim.navigation.search.polyanya_intervals import STRAIGHT, Interval, Limit, Root
+from crowdsim.navigation.search.dead_ends import Regions, find_regions
+from crowdsim.navigation.search.polyanya_intervals import LEAST_SLACK_M, STRAIGHT, Interval, Limit, Root
 from crowdsim.navigation.search.slot_fields import (
     BEST_NODE,
     HEAP_SIZE,
@@ -76,15 +77,20 @@ class IntervalSlots(NamedTuple):
     newest : (s, np) int32
         Newest interval that enters a polygon.
     newest_stamp : (s, np) int64
+    is_open : (s, nr) int64
+        Generation in which a shortest path to the goal could lead over a region.
     priced : (s, 4) int32
         Half-edges of portals with a price, on either side; -1 is none.
     is_corner : (nv,) uint8
         1 where a path can bend: the ground is wider than a half turn there.
     is_blind : (np,) uint8
         1 for polygons with one portal only: no path leads through them.
+    clear_round : (nv,) float64, m
+        Widest agent that can go round a vertex, as far as is known: see `measure_clear_round`.
     most_new : (1,) int64
         Most intervals that one expansion can make.
     forest : BottleneckForest
+    regions : Regions
     """
 
     header: NDArray[np.int64]
@@ -99,15 +105,18 @@ class IntervalSlots(NamedTuple):
     root_stamp: NDArray[np.int64]
     newest: NDArray[np.int32]
     newest_stamp: NDArray[np.int64]
+    is_open: NDArray[np.int64]
     priced: NDArray[np.int32]
     is_corner: NDArray[np.uint8]
     is_blind: NDArray[np.uint8]
+    clear_round: NDArray[np.float64]
     most_new: NDArray[np.int64]
     forest: BottleneckForest
+    regions: Regions
 
 
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
-MESH_ARRAYS = ("is_corner", "is_blind", "most_new", "forest")
+MESH_ARRAYS = ("is_corner", "is_blind", "clear_round", "most_new", "forest", "regions")
 # Intervals of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more
 # gives up.
 MOST_INTERVALS = 1 << 21
@@ -121,6 +130,7 @@ def make_interval_slots(
     what follows from the mesh is taken from others on the same one, if there are any.
     """
     corners = 2 * len(mesh.vertex)
+    of_mesh = [getattr(like, name) for name in MESH_ARRAYS] if like is not None else _of_mesh(mesh)
     made = IntervalSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
         np.zeros((slots, MEASURE_SIZE)),
@@ -134,22 +144,25 @@ def make_interval_slots(
         np.zeros((slots, corners), dtype=np.int64),
         np.zeros((slots, mesh.polygon_count), dtype=np.int32),
         np.zeros((slots, mesh.polygon_count), dtype=np.int64),
+        np.zeros((slots, len(of_mesh[-1].above)), dtype=np.int64),
         np.full((slots, MOST_PRICED), -1, dtype=np.int32),
-        *((getattr(like, name) for name in MESH_ARRAYS) if like is not None else _of_mesh(mesh)),
+        *of_mesh,
     )
     made.measure[:, HEURISTIC_WEIGHT] = 1.0
     return made
 
 
-def _of_mesh(mesh: NavMesh) -> tuple[Any, ...]:
+def _of_mesh(mesh: NavMesh) -> list[Any]:
     """Return MESH_ARRAYS."""
     is_blind = (np.add.reduceat(mesh.edge_twin >= 0, mesh.polygon_start[:-1]) < 2).astype(np.uint8)
-    return (
+    return [
         find_corners(mesh),
         is_blind,
+        measure_clear_round(mesh),
         np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64),
         build_forest(mesh),
-    )
+        find_regions(mesh),
+    ]
 
 
 def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
@@ -172,6 +185,31 @@ def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
     scale = np.hypot(*arriving.T) * np.hypot(*leaving.T)
     is_corner[once] = arriving[:, 0] * leaving[:, 1] - arriving[:, 1] * leaving[:, 0] <= STRAIGHT * scale
     return is_corner
+
+
+def measure_clear_round(mesh: NavMesh) -> NDArray[np.float64]:
+    """Return for each vertex the width (m) of agents that can go round it from wherever they touch it:
+    how far it is to the nearest side that does not end at it, of the polygons round it.
+
+    Other walls lie behind those sides. Less than 0 where the boundary passes twice: there is ground round the
+    vertex between which there is no way.
+    """
+    times = np.bincount(mesh.edge_vertex[mesh.edge_twin < 0], minlength=len(mesh.vertex))
+    clear = np.where(times > 1, -1.0, np.inf)
+    sides = np.diff(mesh.polygon_start)
+    for count in np.unique(sides).tolist():
+        first = mesh.polygon_start[:-1][sides == count]
+        for i in range(count):
+            vertex = mesh.edge_vertex[first + i]
+            for j in range(i + 1, i + count - 1):
+                edge = first + j % count
+                x, y = mesh.vertex[vertex, :2].T
+                a, b = mesh.vertex[mesh.edge_vertex[edge], :2], mesh.vertex[mesh.edge_end[edge], :2]
+                along = b - a
+                share = ((x - a[:, 0]) * along[:, 0] + (y - a[:, 1]) * along[:, 1]) / np.square(along).sum(1)
+                near = a + np.clip(share, 0.0, 1.0)[:, None] * along
+                np.minimum.at(clear, vertex, np.hypot(x - near[:, 0], y - near[:, 1]))
+    return clear
 
 
 def with_larger_pool(slots: IntervalSlots) -> IntervalSlots:
@@ -320,9 +358,30 @@ def put_interval(real, whole, row, interval):
 
 
 @inlined_kernel
-def is_reached_sooner(stamp, known_cost, known_in, generation, slot, root, cost):
-    """Return whether a shorter path is known to where a path that costs so much reaches a root."""
+def _is_passed_sooner(stamp, known_cost, known_in, generation, slot, root, cost):
+    """Return whether a path that has the vertex of a root on its other side can have gone round it to where
+    this one, which costs so much, reaches it, and still be shorter.
+    """
+    other = root.kind ^ 1
+    if stamp[slot, other] != generation or cost <= known_cost[slot, other] + LEAST_SLACK_M:
+        return False
+    if root.side == 0.0:
+        return True
+    # the two touch the disc where it is on the left of the one and on the right of the other
+    return cost > known_cost[slot, other] + LEAST_SLACK_M + abs(root.side) * angle_between(
+        root.in_x, root.in_y, -known_in[slot, other, 0], -known_in[slot, other, 1]
+    )
+
+
+@inlined_kernel
+def is_reached_sooner(stamp, known_cost, known_in, generation, slot, root, cost, can_go_round):
+    """Return whether a shorter path is known to where a path that costs so much reaches a root.
+
+    `can_go_round` says whether the agent fits between its vertex and all other walls.
+    """
     kind = root.kind
+    if can_go_round and _is_passed_sooner(stamp, known_cost, known_in, generation, slot, root, cost):
+        return True
     if stamp[slot, kind] != generation or cost <= known_cost[slot, kind]:
         return False
     if root.side == 0.0:
@@ -333,11 +392,13 @@ def is_reached_sooner(stamp, known_cost, known_in, generation, slot, root, cost)
 
 
 @inlined_kernel
-def note_bend(stamp, known_cost, known_in, generation, slot, root, cost):
+def note_bend(stamp, known_cost, known_in, generation, slot, root, cost, can_go_round):
     """Note that a path bends round a root; return whether it may:
     not where as short a path has bent before.
     """
     kind = root.kind
+    if can_go_round and _is_passed_sooner(stamp, known_cost, known_in, generation, slot, root, cost):
+        return False
     if stamp[slot, kind] == generation and cost >= known_cost[slot, kind]:
         if root.side == 0.0:
             return False
