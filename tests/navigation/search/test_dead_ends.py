@@ -9,7 +9,7 @@ import shapely
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.search.dead_ends import Regions, find_regions, mark_chains
-from crowdsim.navigation.search.polyanya_slots import measure_clear_round
+from crowdsim.navigation.search.polyanya_slots import list_sides, measure_clear_round
 from crowdsim.navigation.search.slot_fields import EXPANSIONS, FOUND
 from tests.navigation.search.test_polyanya import Polyanya
 from tests.navigation.worlds import free_points, pillar_hall, point_goals, random_ground, rooms
@@ -77,7 +77,9 @@ def without_rules(world):
     """Let the searches of a world go everywhere: all ground is one region, and no path passes a corner."""
     mesh = world.mesh
     one = Regions(np.zeros(mesh.polygon_count, dtype=np.int32), np.full(1, -1, dtype=np.int32))
-    world.slots = world.slots._replace(regions=one, clear_round=np.full(len(mesh.vertex), -1.0))
+    world.slots = world.slots._replace(
+        regions=one, sides=list_sides(mesh, one), clear_round=np.full(len(mesh.vertex), -1.0)
+    )
     return world
 
 
