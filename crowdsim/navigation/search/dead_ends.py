@@ -1,9 +1,9 @@
 """Which ground a shortest path can lead over: not that behind a portal that it would have to come back over.
 
-A portal is a *bridge* if the mesh falls into two parts without it. Polygons between which there are ways that
-share no portal are a *region*. Regions hang together by bridges as a tree, so there is one chain of them from
-the start to a goal. What lies off it is a dead end, for agents of every width: ground that wide agents do not
-get to only makes more of them.
+A portal is a *bridge* if the mesh falls into two parts without it. Polygons that hang together without
+bridges are a *region*. Regions hang together by bridges as a tree, so there is one chain of them from the
+start to a goal. What lies off it is a dead end, for agents of every width: ground that wide agents do not get
+to only makes more of them.
 """
 
 # mypy: allow-untyped-defs

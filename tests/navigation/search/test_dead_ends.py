@@ -122,7 +122,7 @@ def test_rooms_behind_a_dead_end_cost_nothing():
         if is_open[regions.of_polygon[world.mesh.edge_polygon[e]]]
     ]
     assert max(heights) <= 2.0 and expansions <= 30
-    # the last room is open for the one who goes there
+    # the last room is open for an agent that goes there
     status, total = world.search((0.5, 1.5), goals, 0.0, goal=1)
     assert status == FOUND and total > np.hypot(21.5, 6.0)
 
