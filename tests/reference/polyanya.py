@@ -2,9 +2,10 @@
 
 Kernels: begin_polyanya, advance_polyanya, polyanya_size, copy_polyanya, serve_interval_slots, limit_at,
 aside, signed_radius, path_to_disc, limit_on_edge, least_path_to_edge, least_path_through, disc_radius,
-mirrored, bends_before, is_reached_sooner, note_bend, push, offer, least_bound, take_next. None is done step
-by step: what they make together is the shortest path, and that has a definition of its own. For points it is
-`tests.reference.funnel.Visibility`; for agents the same on the ground eroded by the radius.
+mirrored, bends_before, is_reached_sooner, note_bend, push, offer, least_bound, take_next, portal_at,
+side_after, part_of_portal. None is done step by step: what they make together is the shortest path, and that
+has a definition of its own. For points it is `tests.reference.funnel.Visibility`; for agents the same on the
+ground eroded by the radius.
 """
 
 import math

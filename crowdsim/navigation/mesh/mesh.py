@@ -144,6 +144,19 @@ def depth_in_polygon(mesh, polygon, x, y):
 
 
 @inlined_kernel
+def _holds(mesh, polygon, x, y):
+    """Return whether a point lies in a polygon or on its rim: its depth is not negative."""
+    for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+        a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+        if (
+            orientation(mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1], x, y)
+            < 0.0
+        ):
+            return False
+    return True
+
+
+@inlined_kernel
 def height_at(mesh, polygon, x, y):
     """Return the height (m) of the plane of a polygon over a point, which may lie beside the polygon."""
     first = mesh.edge_vertex[mesh.polygon_start[polygon]]
@@ -185,14 +198,17 @@ def locate(mesh, x, y, layer):
     cell = _cell_at(mesh, x, y)
     if cell < 0:
         return -1
-    best, best_depth = -1, -LOCATE_TOLERANCE_M
-    for slot in range(mesh.bin_start[cell], mesh.bin_start[cell + 1]):
+    first, last = mesh.bin_start[cell], mesh.bin_start[cell + 1]
+    for slot in range(first, last):
+        polygon = mesh.bin_polygon[slot]
+        if (layer < 0 or mesh.polygon_layer[polygon] == layer) and _holds(mesh, polygon, x, y):
+            return polygon
+    best, best_depth = -1, -LOCATE_TOLERANCE_M  # seldom asked for, and dear
+    for slot in range(first, last):
         polygon = mesh.bin_polygon[slot]
         if layer >= 0 and mesh.polygon_layer[polygon] != layer:
             continue
         depth = depth_in_polygon(mesh, polygon, x, y)
-        if depth >= 0.0:
-            return polygon
         if depth > best_depth:
             best, best_depth = polygon, depth
     return best

@@ -376,7 +376,7 @@ class OptimalSearches(Searches):
         """Return about how many bytes a slot takes on a mesh once a tree has grown over the whole of it;
         searches of their own take a tenth.
         """
-        return TREE_CONES * INTERVAL_BYTES * mesh.edge_count + 64 * len(mesh.vertex) + 12 * mesh.polygon_count
+        return TREE_CONES * INTERVAL_BYTES * mesh.edge_count + 64 * len(mesh.vertex) + 20 * mesh.polygon_count
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the number of whole steps in each radius (m):

@@ -25,6 +25,7 @@ import numpy as np
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.mesh.mesh import is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH
+from crowdsim.navigation.search.dead_ends import mark_chains
 from crowdsim.navigation.search.goal_entries import cheapest_piece_here, choose_piece, flood_of, set_up_slot
 from crowdsim.navigation.search.polyanya_goal import (
     can_arrive,
@@ -39,6 +40,7 @@ from crowdsim.navigation.search.polyanya_intervals import (
     WAVE_ROOT,
     Interval,
     Limit,
+    Portal,
     Root,
     aside,
     bends_before,
@@ -53,7 +55,6 @@ from crowdsim.navigation.search.polyanya_intervals import (
 from crowdsim.navigation.search.polyanya_lengths import (
     least_path_by,
     least_total_length,
-    part_of_edge,
     total_length,
 )
 from crowdsim.navigation.search.polyanya_slots import (
@@ -69,12 +70,15 @@ from crowdsim.navigation.search.polyanya_slots import (
     PART_FROM,
     RADIUS,
     ROOT,
+    WALL,
     interval_at,
     is_reached_sooner,
     least_bound,
     note_bend,
     offer,
+    portal_at,
     put_interval,
+    side_after,
     take_next,
 )
 from crowdsim.navigation.search.portal_prices import price_of
@@ -102,6 +106,19 @@ from crowdsim.navigation.search.slot_fields import (
 # Sine of the angle within which a vertex further on sets the limit instead of one in line with it: paths bend
 # at the last one of a wall.
 IN_LINE = 1e-10
+# In place of the portal over which paths have come, at the goal.
+NO_PORTAL = Portal(
+    0.0,
+    0.0,
+    0.0,
+    0.0,
+    np.int64(NO_VERTEX),
+    np.int64(NO_VERTEX),
+    np.uint8(0),
+    np.uint8(0),
+    np.uint8(0),
+    np.uint8(0),
+)
 
 
 @inlined_kernel
@@ -151,7 +168,7 @@ def _look(slots, slot, mesh):
             <= measure[slot, BEST_TOTAL]
         )
         if is_first or is_near:
-            total = total_length(slots, slot, mesh, node)
+            total = total_length(slots, slot, node)
             is_better = total < measure[slot, BEST_TOTAL] or (
                 total == measure[slot, BEST_TOTAL] and node < header[slot, BEST_NODE]
             )
@@ -164,18 +181,18 @@ def _look(slots, slot, mesh):
 
 
 @inlined_kernel
-def _add(slots, slot, mesh, edge, parent, interval):
+def _add(slots, slot, mesh, edge, portal, parent, interval):
     """Add an interval that enters a polygon over its half-edge `edge`, and let it wait."""
     header, measure = slots.header, slots.measure
-    polygon, is_shared, radius = mesh.edge_polygon[edge], header[slot, IS_SHARED] == 1, measure[slot, RADIUS]
-    ax, ay, bx, by, qx, qy, sx, sy = part_of_edge(mesh, edge, radius, interval)
-    cost = interval.cost + interval.extra
+    polygon, is_shared = np.int64(slots.sides[edge].polygon), header[slot, IS_SHARED] == 1
+    cost, radius = interval.cost + interval.extra, measure[slot, RADIUS]
+    ax, ay, bx, by = portal.ax, portal.ay, portal.bx, portal.by
     if is_shared:
         # of the whole edge, for the reason given in `least_path_by`
         bound = least_path_to_edge(interval.root, ax, ay, bx, by)
     else:
         tx, ty = mirrored(ax, ay, bx, by, measure[slot, START_X], measure[slot, START_Y])
-        bound = least_path_by(mesh, interval, qx, qy, sx, sy, radius, tx, ty)
+        bound = least_path_by(mesh, interval, portal, radius, tx, ty)
         if cost + bound >= measure[slot, BEST_TOTAL]:
             return
     bound += cost
@@ -193,45 +210,44 @@ def _add(slots, slot, mesh, edge, parent, interval):
 
 
 @inlined_kernel
-def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
+def _spread(slots, slot, mesh, polygon, entry, entering, parent, interval, mx, my):
     """Carry an interval through a polygon to all edges that it reaches, from right to left;
-    `entry` is -1, and (mx, my) where paths begin, at the goal.
+    `entering` is the portal of half-edge `entry`. At the goal `entry` is -1, and (mx, my) where paths begin.
     """
-    vertex, is_wall, root = mesh.vertex, mesh.is_wall_vertex, interval.root
-    width, radius, is_shared = (
+    sides, root = slots.sides, interval.root
+    width, radius, generation = (
         slots.measure[slot, WIDTH],
         slots.measure[slot, RADIUS],
-        slots.header[slot, IS_SHARED] == 1,
+        slots.header[slot, GENERATION],
     )
-    first, last = np.int64(mesh.polygon_start[polygon]), np.int64(mesh.polygon_start[polygon + 1])
-    has_prices, start_polygon = slots.priced[slot, 0] >= 0, slots.header[slot, START_POLYGON]
-    steps, edge, pairs = last - first, first, 0
+    has_prices, is_shared = slots.priced[slot, 0] >= 0, slots.header[slot, IS_SHARED] == 1
     if entry >= 0:
-        steps -= 1
-        edge = entry + 1 if entry + 1 < last else first
-        pairs = mesh.pair_start[polygon] + (entry - first)
+        first, count = np.int64(sides[entry].first), np.int64(sides[entry].sides)
+        steps, edge = count - 1, side_after(sides, entry)
+    else:
+        first = np.int64(mesh.polygon_start[polygon])
+        count = mesh.polygon_start[polygon + 1] - first
+        steps, edge = count, first
     for _ in range(steps):
         out = edge
-        edge = edge + 1 if edge + 1 < last else first
-        twin = np.int64(mesh.edge_twin[out])
-        if twin < 0 or (
-            width > 0.0
-            and (
-                mesh.edge_width[out] < width
-                or (entry >= 0 and mesh.pair_width[pairs + (out - first) * (last - first)] < width)
-            )
-        ):
+        edge = edge + 1 if edge + 1 < first + count else first
+        here, there = sides[out], sides[edge]
+        region = np.int64(here.region)
+        if region == WALL or (region >= 0 and not is_shared and slots.is_open[slot, region] != generation):
             continue
-        a, b = np.int64(mesh.edge_vertex[out]), np.int64(mesh.edge_vertex[edge])
-        ax, ay, bx, by = vertex[a, 0], vertex[a, 1], vertex[b, 0], vertex[b, 1]
+        if width > 0.0 and (here.width < width or (entry >= 0 and _gap(mesh, polygon, entry, out) < width)):
+            continue
+        twin, a, b = np.int64(here.twin), np.int64(here.vertex), np.int64(there.vertex)
+        ax, ay, bx, by = here.x, here.y, there.x, there.y
         if entry >= 0 and root.kind < 0 and root.kind != WAVE_ROOT:
             # Round a goal at a vertex there are polygons all round, each of which ends at it: once round.
             is_at_end = (ax == root.x and ay == root.y) or (bx == root.x and by == root.y)
-            if is_at_end and mesh.edge_polygon[twin] == _home(slots, slot, mesh, parent):
+            if is_at_end and sides[twin].polygon == _home(slots, slot, mesh, parent):
                 continue
         a_side = b_side = 0.0
         if radius > 0.0:
-            a_side, b_side = signed_radius(is_wall[a], False, radius), signed_radius(is_wall[b], True, radius)
+            a_side = signed_radius(here.is_wall, False, radius)
+            b_side = signed_radius(there.is_wall, True, radius)
         # Of two vertices in line with the root the one further on sets the limit: it is there that a path
         # along a wall bends.
         left, right = interval.left, interval.right
@@ -244,12 +260,20 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
                 left = Limit(at, left.y, b if is_ahead else left.vertex)
             is_seen = right.x < left.x
         else:
-            new = limit_at(root, ax, ay, a_side, radius, a)
-            if (new.x != 0.0 or new.y != 0.0) and _turn(right, new) >= -IN_LINE * _size(right) * _size(new):
-                right = new
-            new = limit_at(root, bx, by, b_side, radius, b)
-            if (new.x != 0.0 or new.y != 0.0) and _turn(new, left) >= -IN_LINE * _size(left) * _size(new):
-                left = new
+            at_a = limit_at(root, ax, ay, a_side, radius, a)
+            at_b = limit_at(root, bx, by, b_side, radius, b)
+            if radius <= 0.0 and entry >= 0:
+                # Most edges lie beside all paths of a point; behind the first on their left are no others.
+                if _turn(right, at_b) < -IN_LINE * _size(right) * _size(at_b):
+                    continue
+                if _turn(at_a, left) < -IN_LINE * _size(left) * _size(at_a):
+                    break
+            if (at_a.x != 0.0 or at_a.y != 0.0) and _turn(right, at_a) >= -IN_LINE * _size(right) * _size(
+                at_a
+            ):
+                right = at_a
+            if (at_b.x != 0.0 or at_b.y != 0.0) and _turn(at_b, left) >= -IN_LINE * _size(left) * _size(at_b):
+                left = at_b
             is_seen = (
                 _turn(right, left) > 0.0
                 or (left.x == 0.0 and left.y == 0.0)
@@ -267,9 +291,6 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
             left.vertex != b and right.vertex != a if radius > 0.0 else left.vertex != b or right.vertex != a
         ):
             continue
-        behind = mesh.edge_polygon[twin]
-        if slots.is_blind[behind] == 1 and not is_shared and behind != start_polygon:
-            continue
         if entry < 0:
             faces = leads_to(
                 root,
@@ -282,12 +303,13 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
             )
             if not (is_seen or faces) or is_cut_off(mesh, polygon, out, mx, my, width):
                 continue
+        behind = Portal(bx, by, ax, ay, b, a, there.is_wall, here.is_wall, there.is_corner, here.is_corner)
         carried = Interval(root, interval.cost, interval.extra, left, right)
         if not is_seen:
             # Where only one end limits the interval, the other limit is a vertex of an earlier portal; else
             # that of the goal, or straight on from a bend.
             corner, length, ux, uy = _squeeze(
-                slots, slot, mesh, entry, b, a, interval, left.vertex, right.vertex
+                slots, slot, mesh, entering, behind, interval, left.vertex, right.vertex
             )
             if corner == NONE:
                 continue
@@ -312,7 +334,15 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
                 carried.left,
                 carried.right,
             )
-        _add(slots, slot, mesh, twin, parent, carried)
+        _add(slots, slot, mesh, twin, behind, parent, carried)
+
+
+@inlined_kernel
+def _gap(mesh, polygon, entry, out):
+    """Return the width (m) of agents that can go through a polygon from one of its edges to another."""
+    first = mesh.polygon_start[polygon]
+    count = mesh.polygon_start[polygon + 1] - first
+    return mesh.pair_width[mesh.pair_start[polygon] + (entry - first) + (out - first) * count]
 
 
 @inlined_kernel
@@ -346,7 +376,7 @@ def _point_limit(mesh, root, limit):
 
 
 @inlined_kernel
-def _squeeze(slots, slot, mesh, entry, left, right, interval, left_limit, right_limit):
+def _squeeze(slots, slot, mesh, entry, portal, interval, left_limit, right_limit):
     """Let an agent through a portal that it cannot cross straight:
     it bends round the disc at an end before it is through.
 
@@ -359,12 +389,8 @@ def _squeeze(slots, slot, mesh, entry, left, right, interval, left_limit, right_
     behind its nearer end. Not where that end is one of the entry as well: the path has bent there already, as
     a limit of the interval.
     """
-    vertex, is_wall, radius, root = (
-        mesh.vertex,
-        mesh.is_wall_vertex,
-        slots.measure[slot, RADIUS],
-        interval.root,
-    )
+    vertex, is_wall, radius = mesh.vertex, mesh.is_wall_vertex, slots.measure[slot, RADIUS]
+    root, left, right = interval.root, portal.a, portal.b
     none, cost = (np.int64(NONE), 0.0, 0.0, 0.0), interval.cost + interval.extra
     both_limit = left_limit == left and right_limit == right
     is_right = right_limit == right
@@ -398,11 +424,9 @@ def _squeeze(slots, slot, mesh, entry, left, right, interval, left_limit, right_
             corner, length, ux, uy, c_side, is_right = other, to_other, vx, vy, o_side, False
     elif not bends_before(root, cx, cy, c_side, ox, oy, abs(o_side), ux, uy, length):
         return none
-    shares_left, shares_right = (
-        entry >= 0 and left == mesh.edge_vertex[entry],
-        entry >= 0 and right == mesh.edge_end[entry],
-    )
-    if radius <= 0.0 and (shares_left or shares_right or slots.is_corner[corner] == 0):
+    shares_left, shares_right = left == entry.a, right == entry.b
+    is_corner = portal.b_corner if corner == right else portal.a_corner
+    if radius <= 0.0 and (shares_left or shares_right or is_corner == 0):
         return none
     if (shares_left and corner == left) or (shares_right and corner == right):
         return none
@@ -410,45 +434,28 @@ def _squeeze(slots, slot, mesh, entry, left, right, interval, left_limit, right_
     # Where one end limits the interval, the path bends only while it crosses this portal: intervals that fan
     # out from there in full are still to come.
     if both_limit:
-        if not note_bend(
-            slots.root_stamp,
-            slots.root_cost,
-            slots.root_in,
-            slots.header[slot, GENERATION],
-            slot,
-            bend,
-            cost + length,
-        ):
+        if not note_bend(slots, slot, bend, cost + length):
             return none
-    elif is_reached_sooner(
-        slots.root_stamp,
-        slots.root_cost,
-        slots.root_in,
-        slots.header[slot, GENERATION],
-        slot,
-        bend,
-        cost + length,
-    ):
+    elif is_reached_sooner(slots, slot, bend, cost + length):
         return none
     return corner, length, ux, uy
 
 
 @inlined_kernel
-def _runs_into_wall(mesh, edge, is_left, ux, uy):
+def _runs_into_wall(sides, edge, is_left, ux, uy):
     """Return whether a path past an end of an edge, in direction u, meets the wall behind the end for sure:
     then nothing is to be found beside it.
     """
-    polygon = mesh.edge_polygon[edge]
-    first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
+    here, after = sides[edge], side_after(sides, edge)
     if is_left:
-        side = edge - 1 if edge > first else last - 1
-        corner, other = mesh.edge_vertex[edge], mesh.edge_vertex[side]
+        side = edge - 1 if edge > here.first else np.int64(here.first + here.sides - 1)
+        corner, other = here, sides[side]
     else:
-        side = edge + 1 if edge + 1 < last else first
-        corner, other = mesh.edge_end[edge], mesh.edge_end[side]
-    if mesh.edge_twin[side] >= 0:
+        side = after
+        corner, other = sides[after], sides[side_after(sides, after)]
+    if sides[side].region != WALL:
         return False
-    vx, vy = mesh.vertex[other, 0] - mesh.vertex[corner, 0], mesh.vertex[other, 1] - mesh.vertex[corner, 1]
+    vx, vy = other.x - corner.x, other.y - corner.y
     turn = ux * vy - uy * vx
     return (turn if is_left else -turn) < -STRAIGHT * np.sqrt((ux * ux + uy * uy) * (vx * vx + vy * vy))
 
@@ -458,7 +465,7 @@ def _expand(slots, slot, mesh, goals, rims, scratch, node):
     """Carry an interval on through the polygon that it enters, and let paths bend at its limits;
     node NONE begins at the next stretch of the goal's rim.
     """
-    header, radius, generation = slots.header, slots.measure[slot, RADIUS], slots.header[slot, GENERATION]
+    header, radius = slots.header, slots.measure[slot, RADIUS]
     row, edge, part, low, high = slots.first[slot], np.int64(-1), np.int64(-1), 0.0, 0.0
     if node == NONE:
         piece = header[slot, NEXT_PIECE]
@@ -474,12 +481,10 @@ def _expand(slots, slot, mesh, goals, rims, scratch, node):
     else:
         row, parent = slots.first[slot] + node, node
         edge = np.int64(slots.whole[row, EDGE])
-        polygon, piece = np.int64(mesh.edge_polygon[edge]), np.int64(0)
+        polygon, piece = np.int64(slots.sides[edge].polygon), np.int64(0)
+    portal = portal_at(slots.sides, edge) if edge >= 0 else NO_PORTAL
     whole = interval_at(slots.real, slots.whole, row)
-    is_bend = node != NONE and whole.root.kind >= 0
-    if is_bend and is_reached_sooner(
-        slots.root_stamp, slots.root_cost, slots.root_in, generation, slot, whole.root, whole.cost
-    ):
+    if node != NONE and whole.root.kind >= 0 and is_reached_sooner(slots, slot, whole.root, whole.cost):
         return
     # The interval itself first, then what bends round the left end of the edge, then what bends round the
     # right one.
@@ -496,30 +501,38 @@ def _expand(slots, slot, mesh, goals, rims, scratch, node):
                 interval.root.y + along * interval.root.in_x,
             )
         elif turn > 0:
-            corner = np.int64(mesh.edge_vertex[edge] if turn == 1 else mesh.edge_end[edge])
-            if (
-                corner != (whole.left.vertex if turn == 1 else whole.right.vertex)
-                or slots.is_corner[corner] == 0
-            ):
+            if turn == 1:
+                corner, px, py, is_corner, is_wall = (
+                    portal.a,
+                    portal.ax,
+                    portal.ay,
+                    portal.a_corner,
+                    portal.a_wall,
+                )
+            else:
+                corner, px, py, is_corner, is_wall = (
+                    portal.b,
+                    portal.bx,
+                    portal.by,
+                    portal.b_corner,
+                    portal.b_wall,
+                )
+            if corner != (whole.left.vertex if turn == 1 else whole.right.vertex) or is_corner == 0:
                 continue
-            px, py, p_side = (
-                mesh.vertex[corner, 0],
-                mesh.vertex[corner, 1],
-                signed_radius(mesh.is_wall_vertex[corner], turn == 1, radius),
-            )
+            p_side = signed_radius(is_wall, turn == 1, radius)
             length, ux, uy = path_to_disc(whole.root, px, py, p_side)
             bend, cost = (
                 Root(2 * corner + turn - 1, px, py, p_side, ux, uy),
                 whole.cost + whole.extra + length,
             )
-            if _runs_into_wall(mesh, edge, turn == 1, ux, uy):
+            if _runs_into_wall(slots.sides, edge, turn == 1, ux, uy):
                 continue
-            if not note_bend(slots.root_stamp, slots.root_cost, slots.root_in, generation, slot, bend, cost):
+            if not note_bend(slots, slot, bend, cost):
                 continue
             # Everything between the path on straight ahead and the wall behind the corner.
             ahead, wall = Limit(ux, uy, np.int64(NO_VERTEX)), Limit(0.0, 0.0, np.int64(NO_VERTEX))
             interval = Interval(bend, cost, 0.0, wall if turn == 1 else ahead, ahead if turn == 1 else wall)
-        _spread(slots, slot, mesh, polygon, edge, parent, interval, mx, my)
+        _spread(slots, slot, mesh, polygon, edge, portal, parent, interval, mx, my)
 
 
 @inlined_kernel
@@ -561,6 +574,8 @@ def begin_polyanya(slots, slot, mesh, goals, scratch, goal, width, x, y, polygon
     header[slot, BEST_NODE] = -2 - piece
     if piece < 0 and not can_arrive(mesh, goals, slots.forest, goal, width, x, y, polygon):
         header[slot, STATUS] = UNREACHABLE
+    elif is_shared == 0:
+        mark_chains(slots.regions, slots.is_open, header[slot, GENERATION], slot, polygon, goals, goal)
 
 
 @inlined_kernel

@@ -72,6 +72,33 @@ class Limit(NamedTuple):
     vertex: int | np.int64
 
 
+class Portal(NamedTuple):
+    """A half-edge over which an interval enters a polygon.
+
+    Attributes
+    ----------
+    ax, ay, bx, by : float, m
+        Its ends, of which a is on the left of paths over it.
+    a, b : int
+        The vertices there.
+    a_wall, b_wall : int
+        `NavMesh.is_wall_vertex` of them.
+    a_corner, b_corner : int
+        1 where a path can bend there.
+    """
+
+    ax: float
+    ay: float
+    bx: float
+    by: float
+    a: int | np.int64
+    b: int | np.int64
+    a_wall: int | np.uint8
+    b_wall: int | np.uint8
+    a_corner: int | np.uint8
+    b_corner: int | np.uint8
+
+
 class Interval(NamedTuple):
     """A node of the search.
 

@@ -32,32 +32,32 @@ from crowdsim.navigation.search.polyanya_slots import (
     ROOT_Y,
     SIDE,
     interval_at,
+    portal_at,
 )
 from crowdsim.navigation.search.slot_fields import START_X, START_Y
 
 
 @inlined_kernel
-def part_of_edge(mesh, edge, radius, interval):
-    """Return the ends a, b of a half-edge and the left and right ends q,
-    s of the part that an interval crosses, as (ax, ay, bx, by, qx, qy, sx, sy).
+def part_of_portal(portal, radius, interval):
+    """Return the left and right ends q, s of the part of a portal that an interval crosses,
+    as (qx, qy, sx, sy).
     """
-    a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-    ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+    ax, ay, bx, by = portal.ax, portal.ay, portal.bx, portal.by
     inset_a = inset_b = 0.0
     if radius > 0.0:
-        inset_a = radius if mesh.is_wall_vertex[a] == 1 else 0.0
-        inset_b = radius if mesh.is_wall_vertex[b] == 1 else 0.0
+        inset_a = radius if portal.a_wall == 1 else 0.0
+        inset_b = radius if portal.b_wall == 1 else 0.0
     qx, qy = limit_on_edge(
-        interval.root, interval.left, ax, ay, bx, by, True, interval.left.vertex == a, inset_a
+        interval.root, interval.left, ax, ay, bx, by, True, interval.left.vertex == portal.a, inset_a
     )
     sx, sy = limit_on_edge(
-        interval.root, interval.right, ax, ay, bx, by, False, interval.right.vertex == b, inset_b
+        interval.root, interval.right, ax, ay, bx, by, False, interval.right.vertex == portal.b, inset_b
     )
-    return ax, ay, bx, by, qx, qy, sx, sy
+    return qx, qy, sx, sy
 
 
 @inlined_kernel
-def total_length(slots, slot, mesh, node):
+def total_length(slots, slot, node):
     """Return the length (m) of the path from the goal by an interval that enters the start's polygon to the
     start.
     """
@@ -65,7 +65,7 @@ def total_length(slots, slot, mesh, node):
     interval, edge = interval_at(slots.real, slots.whole, row), slots.whole[row, EDGE]
     root, left, right, cost = interval.root, interval.left, interval.right, interval.cost + interval.extra
     tx, ty = slots.measure[slot, START_X], slots.measure[slot, START_Y]
-    ax, ay, bx, by, qx, qy, sx, sy = part_of_edge(mesh, edge, radius, interval)
+    portal = portal_at(slots.sides, np.int64(edge))
     if radius > 0.0:
         straight, ux, uy = path_to_disc(root, tx, ty, 0.0)
         is_seen, shortest = True, np.inf
@@ -79,14 +79,14 @@ def total_length(slots, slot, mesh, node):
                 )
             if not is_outside:
                 continue
-            end = np.int64(mesh.edge_vertex[edge] if turn == 0 else mesh.edge_end[edge])
+            end = portal.a if turn == 0 else portal.b
             if end != (left.vertex if turn == 0 else right.vertex):
                 is_seen = False
                 continue
             # The path bends round the disc at the end of the edge, unless the start comes before the place
             # where it would touch it.
-            px, py = (ax, ay) if turn == 0 else (bx, by)
-            p_side = signed_radius(mesh.is_wall_vertex[end], turn == 0, radius)
+            px, py = (portal.ax, portal.ay) if turn == 0 else (portal.bx, portal.by)
+            p_side = signed_radius(portal.a_wall if turn == 0 else portal.b_wall, turn == 0, radius)
             bend, vx, vy = path_to_disc(root, px, py, p_side)
             beside = vx * (ty - py) - vy * (tx - px)
             if vx * (tx - px) + vy * (ty - py) <= 0.0 and (beside if turn == 0 else -beside) < 0.0:
@@ -100,22 +100,29 @@ def total_length(slots, slot, mesh, node):
             return cost + straight
     # A point, or a start beside a limit that another part of the edge is beyond: as if the path could bend on
     # the edge.
+    qx, qy, sx, sy = part_of_portal(portal, radius, interval)
     return cost + least_path_through(root, qx, qy, sx, sy, tx, ty)
 
 
 @inlined_kernel
-def least_path_by(mesh, interval, qx, qy, sx, sy, radius, tx, ty):
-    """Return how long (m) paths by an interval are at least from its root to a point behind its edge;
-    q and s are the ends of the part of the edge.
-    """
-    root = interval.root
+def least_path_by(mesh, interval, portal, radius, tx, ty):
+    """Return how long (m) paths by an interval are at least from its root to a point behind its portal."""
+    root, left, right = interval.root, interval.left, interval.right
     if radius <= 0.0:
+        dx, dy = tx - root.x, ty - root.y
+        if (
+            root.side == 0.0
+            and root.kind != WAVE_ROOT
+            and left.x * dy - left.y * dx <= 0.0 <= right.x * dy - right.y * dx
+        ):
+            return np.sqrt(dx * dx + dy * dy)  # Straight ahead: no need to know where it crosses the portal.
+        qx, qy, sx, sy = part_of_portal(portal, radius, interval)
         return least_path_through(root, qx, qy, sx, sy, tx, ty)
     straight, ux, uy = least_path_to(root, tx, ty)
     least = np.inf
     for turn in range(2):
         is_left = turn == 0
-        limit, px, py = (interval.left, qx, qy) if is_left else (interval.right, sx, sy)
+        limit = left if is_left else right
         if root.kind == WAVE_ROOT:
             beyond = root.in_x * (ty - root.y) - root.in_y * (tx - root.x) - limit.x
         else:
@@ -136,6 +143,8 @@ def least_path_by(mesh, interval, qx, qy, sx, sy, radius, tx, ty):
                 ),
             )
         elif root.kind < 0:
+            qx, qy, sx, sy = part_of_portal(portal, radius, interval)
+            px, py = (qx, qy) if is_left else (sx, sy)
             there, _, _ = least_path_to(root, px, py)
             there += np.sqrt((tx - px) * (tx - px) + (ty - py) * (ty - py))
         least = min(least, there)

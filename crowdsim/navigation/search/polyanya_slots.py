@@ -19,15 +19,25 @@ from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.bottleneck_forest import BottleneckForest, build_forest
-from crowdsim.navigation.search.polyanya_intervals import STRAIGHT, Interval, Limit, Root
+from crowdsim.navigation.search.dead_ends import Regions, find_regions
+from crowdsim.navigation.search.polyanya_intervals import (
+    LEAST_SLACK_M,
+    STRAIGHT,
+    Interval,
+    Limit,
+    Portal,
+    Root,
+)
 from crowdsim.navigation.search.slot_fields import (
     BEST_NODE,
+    GENERATION,
     HEAP_SIZE,
     HEURISTIC_WEIGHT,
     MOST_PRICED,
     NONE,
     REAL_FIELDS,
     WHOLE_FIELDS,
+    WIDTH,
 )
 
 # Whole numbers of a slot, after those that all searches have.
@@ -43,6 +53,24 @@ COST, ROOT_X, ROOT_Y, SIDE, IN_X, IN_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y, EXTRA 
 REAL_SIZE = 11
 EDGE, PARENT, LEFT_VERTEX, RIGHT_VERTEX, ROOT, NEXT = range(6)
 WHOLE_SIZE = 6
+
+
+# What an expansion asks of each half-edge, side by side: looked up one by one in the arrays of the mesh, it
+# costs as much as all that is done with it. `region` is that over a bridge, WALL where there is no portal,
+# SAME over any other; `first` and `sides` the first half-edge of the polygon and how many it has.
+HALF_EDGE = np.dtype(
+    [
+        *((name, np.float64) for name in ("x", "y", "width")),
+        *((name, np.int32) for name in ("vertex", "twin", "region", "polygon", "first")),
+        ("sides", np.int16),
+        ("is_wall", np.uint8),
+        ("is_corner", np.uint8),
+    ]
+)
+WALL, SAME = -2, -1
+# What is known of a root, side by side for the same reason: the least known path to a corner with it on the
+# left or on the right, the direction in which that reaches it, and the generation in which it was noted.
+KNOWN_ROOT = np.dtype([*((name, np.float64) for name in ("cost", "in_x", "in_y")), ("generation", np.int64)])
 
 
 class IntervalSlots(NamedTuple):
@@ -67,24 +95,24 @@ class IntervalSlots(NamedTuple):
         4-ary heap of the intervals that wait.
     bound : (n,) float64, m
         Least length of a path by the interval at the same place of the heap.
-    root_cost : (s, 2 nv) float64, m
-        Least known path to a corner with it on the left or on the right.
-    root_in : (s, 2 nv, 2) float64
-        Direction in which that path reaches it.
-    root_stamp : (s, 2 nv) int64
-        Generation in which the two were noted.
+    known : (s, 2 nv) KNOWN_ROOT
     newest : (s, np) int32
         Newest interval that enters a polygon.
     newest_stamp : (s, np) int64
+    is_open : (s, nr) int64
+        Generation in which a shortest path to the goal could lead over a region.
     priced : (s, 4) int32
         Half-edges of portals with a price, on either side; -1 is none.
-    is_corner : (nv,) uint8
-        1 where a path can bend: the ground is wider than a half turn there.
+    sides : (ne,) HALF_EDGE
+        The half-edges of the mesh.
     is_blind : (np,) uint8
         1 for polygons with one portal only: no path leads through them.
+    clear_round : (nv,) float64, m
+        Widest agent that can go round a vertex, as far as is known: see `measure_clear_round`.
     most_new : (1,) int64
         Most intervals that one expansion can make.
     forest : BottleneckForest
+    regions : Regions
     """
 
     header: NDArray[np.int64]
@@ -94,20 +122,21 @@ class IntervalSlots(NamedTuple):
     whole: NDArray[np.int32]
     heap: NDArray[np.int32]
     bound: NDArray[np.float64]
-    root_cost: NDArray[np.float64]
-    root_in: NDArray[np.float64]
-    root_stamp: NDArray[np.int64]
+    known: NDArray[Any]
     newest: NDArray[np.int32]
     newest_stamp: NDArray[np.int64]
+    is_open: NDArray[np.int64]
     priced: NDArray[np.int32]
-    is_corner: NDArray[np.uint8]
+    sides: NDArray[Any]
     is_blind: NDArray[np.uint8]
+    clear_round: NDArray[np.float64]
     most_new: NDArray[np.int64]
     forest: BottleneckForest
+    regions: Regions
 
 
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
-MESH_ARRAYS = ("is_corner", "is_blind", "most_new", "forest")
+MESH_ARRAYS = ("sides", "is_blind", "clear_round", "most_new", "forest", "regions")
 # Intervals of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more
 # gives up.
 MOST_INTERVALS = 1 << 21
@@ -121,6 +150,7 @@ def make_interval_slots(
     what follows from the mesh is taken from others on the same one, if there are any.
     """
     corners = 2 * len(mesh.vertex)
+    of_mesh = [getattr(like, name) for name in MESH_ARRAYS] if like is not None else _of_mesh(mesh)
     made = IntervalSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
         np.zeros((slots, MEASURE_SIZE)),
@@ -129,27 +159,44 @@ def make_interval_slots(
         np.zeros((slots * intervals, WHOLE_SIZE), dtype=np.int32),
         np.zeros(slots * intervals, dtype=np.int32),
         np.zeros(slots * intervals),
-        np.zeros((slots, corners)),
-        np.zeros((slots, corners, 2)),
-        np.zeros((slots, corners), dtype=np.int64),
+        np.zeros((slots, corners), dtype=KNOWN_ROOT),
         np.zeros((slots, mesh.polygon_count), dtype=np.int32),
         np.zeros((slots, mesh.polygon_count), dtype=np.int64),
+        np.zeros((slots, len(of_mesh[-1].above)), dtype=np.int64),
         np.full((slots, MOST_PRICED), -1, dtype=np.int32),
-        *((getattr(like, name) for name in MESH_ARRAYS) if like is not None else _of_mesh(mesh)),
+        *of_mesh,
     )
     made.measure[:, HEURISTIC_WEIGHT] = 1.0
     return made
 
 
-def _of_mesh(mesh: NavMesh) -> tuple[Any, ...]:
+def _of_mesh(mesh: NavMesh) -> list[Any]:
     """Return MESH_ARRAYS."""
     is_blind = (np.add.reduceat(mesh.edge_twin >= 0, mesh.polygon_start[:-1]) < 2).astype(np.uint8)
-    return (
-        find_corners(mesh),
+    regions = find_regions(mesh)
+    return [
+        list_sides(mesh, regions),
         is_blind,
+        measure_clear_round(mesh),
         np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64),
         build_forest(mesh),
-    )
+        regions,
+    ]
+
+
+def list_sides(mesh: NavMesh, regions: Regions) -> NDArray[Any]:
+    """Return the half-edges of a mesh, (ne,) HALF_EDGE."""
+    sides = np.zeros(mesh.edge_count, dtype=HALF_EDGE)
+    sides["x"], sides["y"] = mesh.vertex[mesh.edge_vertex, :2].T
+    sides["width"], sides["vertex"], sides["twin"] = mesh.edge_width, mesh.edge_vertex, mesh.edge_twin
+    over = regions.of_polygon[mesh.edge_polygon[mesh.edge_twin]]
+    is_bridge = over != regions.of_polygon[mesh.edge_polygon]
+    sides["region"] = np.where(mesh.edge_twin < 0, WALL, np.where(is_bridge, over, SAME))
+    sides["polygon"], sides["first"] = mesh.edge_polygon, mesh.polygon_start[mesh.edge_polygon]
+    sides["sides"] = np.diff(mesh.polygon_start)[mesh.edge_polygon]
+    sides["is_wall"] = mesh.is_wall_vertex[mesh.edge_vertex]
+    sides["is_corner"] = find_corners(mesh)[mesh.edge_vertex]
+    return sides
 
 
 def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
@@ -172,6 +219,31 @@ def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
     scale = np.hypot(*arriving.T) * np.hypot(*leaving.T)
     is_corner[once] = arriving[:, 0] * leaving[:, 1] - arriving[:, 1] * leaving[:, 0] <= STRAIGHT * scale
     return is_corner
+
+
+def measure_clear_round(mesh: NavMesh) -> NDArray[np.float64]:
+    """Return for each vertex the width (m) of agents that can go round it from wherever they touch it:
+    how far it is to the nearest side that does not end at it, of the polygons round it.
+
+    Other walls lie behind those sides. Less than 0 where the boundary passes twice: there is ground round the
+    vertex between which there is no way.
+    """
+    times = np.bincount(mesh.edge_vertex[mesh.edge_twin < 0], minlength=len(mesh.vertex))
+    clear = np.where(times > 1, -1.0, np.inf)
+    sides = np.diff(mesh.polygon_start)
+    for count in np.unique(sides).tolist():
+        first = mesh.polygon_start[:-1][sides == count]
+        for i in range(count):
+            vertex = mesh.edge_vertex[first + i]
+            for j in range(i + 1, i + count - 1):
+                edge = first + j % count
+                x, y = mesh.vertex[vertex, :2].T
+                a, b = mesh.vertex[mesh.edge_vertex[edge], :2], mesh.vertex[mesh.edge_end[edge], :2]
+                along = b - a
+                share = ((x - a[:, 0]) * along[:, 0] + (y - a[:, 1]) * along[:, 1]) / np.square(along).sum(1)
+                near = a + np.clip(share, 0.0, 1.0)[:, None] * along
+                np.minimum.at(clear, vertex, np.hypot(x - near[:, 0], y - near[:, 1]))
+    return clear
 
 
 def with_larger_pool(slots: IntervalSlots) -> IntervalSlots:
@@ -223,15 +295,14 @@ def _sink(heap, key, base, size, node, bound):
         child = 4 * place + 1
         if child >= size:
             break
-        first = child
+        first, least = child, key[base + child]
         for other in range(child + 1, min(child + 4, size)):
-            if key[base + other] < key[base + first] or (
-                key[base + other] == key[base + first] and heap[base + other] > heap[base + first]
-            ):
-                first = other
-        if not (key[base + first] < bound or (key[base + first] == bound and heap[base + first] > node)):
+            its = key[base + other]
+            if its < least or (its == least and heap[base + other] > heap[base + first]):
+                first, least = other, its
+        if not (least < bound or (least == bound and heap[base + first] > node)):
             break
-        key[base + place], heap[base + place] = key[base + first], heap[base + first]
+        key[base + place], heap[base + place] = least, heap[base + first]
         place = first
     key[base + place], heap[base + place] = bound, node
 
@@ -278,6 +349,30 @@ def take_next(header, measure, heap, key, base, slot):
 
 
 @inlined_kernel
+def side_after(sides, edge):
+    """Return the half-edge that begins where one ends."""
+    return edge + 1 if edge + 1 < sides[edge].first + sides[edge].sides else np.int64(sides[edge].first)
+
+
+@inlined_kernel
+def portal_at(sides, edge):
+    """Return a half-edge as the portal that it is."""
+    here, there = sides[edge], sides[side_after(sides, edge)]
+    return Portal(
+        here.x,
+        here.y,
+        there.x,
+        there.y,
+        np.int64(here.vertex),
+        np.int64(there.vertex),
+        here.is_wall,
+        there.is_wall,
+        here.is_corner,
+        there.is_corner,
+    )
+
+
+@inlined_kernel
 def interval_at(real, whole, row):
     """Return the interval in a row of the pool."""
     root = Root(
@@ -320,32 +415,54 @@ def put_interval(real, whole, row, interval):
 
 
 @inlined_kernel
-def is_reached_sooner(stamp, known_cost, known_in, generation, slot, root, cost):
-    """Return whether a shorter path is known to where a path that costs so much reaches a root."""
-    kind = root.kind
-    if stamp[slot, kind] != generation or cost <= known_cost[slot, kind]:
+def _is_passed_sooner(slots, slot, root, cost):
+    """Return whether a path that has the vertex of a root on its other side can have gone round it to where
+    this one, which costs so much, reaches it, and still be shorter.
+
+    Only where the agent fits between that vertex and all other walls.
+    """
+    known = slots.known[slot, root.kind ^ 1]
+    if known.generation != slots.header[slot, GENERATION] or cost <= known.cost + LEAST_SLACK_M:
+        return False
+    if slots.clear_round[root.kind >> 1] < slots.measure[slot, WIDTH]:
         return False
     if root.side == 0.0:
         return True
-    return cost > known_cost[slot, kind] + abs(root.side) * angle_between(
-        root.in_x, root.in_y, known_in[slot, kind, 0], known_in[slot, kind, 1]
+    # the two touch the disc where it is on the left of the one and on the right of the other
+    return cost > known.cost + LEAST_SLACK_M + abs(root.side) * angle_between(
+        root.in_x, root.in_y, -known.in_x, -known.in_y
     )
 
 
 @inlined_kernel
-def note_bend(stamp, known_cost, known_in, generation, slot, root, cost):
+def is_reached_sooner(slots, slot, root, cost):
+    """Return whether a shorter path is known to where a path that costs so much reaches a root."""
+    if _is_passed_sooner(slots, slot, root, cost):
+        return True
+    known = slots.known[slot, root.kind]
+    if known.generation != slots.header[slot, GENERATION] or cost <= known.cost:
+        return False
+    if root.side == 0.0:
+        return True
+    return cost > known.cost + abs(root.side) * angle_between(root.in_x, root.in_y, known.in_x, known.in_y)
+
+
+@inlined_kernel
+def note_bend(slots, slot, root, cost):
     """Note that a path bends round a root; return whether it may:
     not where as short a path has bent before.
     """
-    kind = root.kind
-    if stamp[slot, kind] == generation and cost >= known_cost[slot, kind]:
+    if _is_passed_sooner(slots, slot, root, cost):
+        return False
+    known = slots.known[slot, root.kind]
+    if known.generation == slots.header[slot, GENERATION] and cost >= known.cost:
         if root.side == 0.0:
             return False
-        return cost < known_cost[slot, kind] + abs(root.side) * angle_between(
-            root.in_x, root.in_y, known_in[slot, kind, 0], known_in[slot, kind, 1]
+        return cost < known.cost + abs(root.side) * angle_between(
+            root.in_x, root.in_y, known.in_x, known.in_y
         )
-    stamp[slot, kind], known_cost[slot, kind] = generation, cost
-    known_in[slot, kind, 0], known_in[slot, kind, 1] = root.in_x, root.in_y
+    known.generation, known.cost = slots.header[slot, GENERATION], cost
+    known.in_x, known.in_y = root.in_x, root.in_y
     return True
 
 
