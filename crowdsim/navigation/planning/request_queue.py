@@ -108,7 +108,7 @@ class RequestQueue:
         self._grant, self._used, self._spent, self._paid, self._fill = (
             np.zeros(count, dtype=np.int64) for _ in range(5)
         )
-        self._out, self._path = out, np.empty(out.size, dtype=out.dtype)
+        self._out, self._path = out, lazy_zeros(out.size, out.dtype)
         self._began, self._answered = (
             np.zeros(count, dtype=np.int64),
             np.empty(self._jobs.size, dtype=np.int64),
