@@ -320,6 +320,8 @@ class StationaryPlanner(SlotPlanner):
             self._requests.pop(each, None)
             self._found.pop(each, None)
 
+    has_rounds = False
+
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Answers, int]:
         """Do so much work, expansions, and what answers count as, if they count; see `Planner.advance`."""
         self.spent = made = 0
