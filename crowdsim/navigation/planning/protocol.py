@@ -89,7 +89,8 @@ class Planner(Protocol):
     Notes
     -----
     One that says `has_rounds` heeds `round_work`: `advance` hands out so much work at a time, and ends after
-    so many expansions, however much it may do. Where a clock decides, it may do several slices at once then.
+    so many expansions, or half as many more, however much it may do. Where a clock decides, it may do several
+    slices at once then.
     """
 
     prices: bool

@@ -111,7 +111,9 @@ class SlotPlanner(ABC):
         answer_work, path_work = (self._answer_work, self._path_work) if counts_answers else (0, 0)
         finished: list[Ended] = []
         while self.waiting and self.spent < budget and made < self.round_work:
-            most, tree = min(budget - self.spent, self.round_work - made), self.queue.tree_to_grow()
+            # rounds get smaller as expansions are used up, but not tiny: a round costs what an answer does
+            most = min(budget - self.spent, max(self.round_work - made, self.round_work // 2))
+            tree = self.queue.tree_to_grow()
             if tree != NO_TREE and self._trees is not None:
                 used = self._trees.grow(tree, most)
                 made, self.spent = made + used, self.spent + used

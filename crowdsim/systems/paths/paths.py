@@ -64,8 +64,8 @@ class SearchTask:
         Whether a slice is so much work, requests and answers counted, or so many expansions.
     is_timed : bool
         Whether a clock decides, or has: slices of several times their size are worked through in rounds of
-        one, and end after the expansions of one. An expansion takes several times as long as other work that
-        counts as much; so what a slice takes can be told from the one before.
+        one, and end after the expansions of one, or half as many more. An expansion takes several times as
+        long as other work that counts as much; so what a slice takes can be told from the one before.
     """
 
     counts = ("expansions", "expansions_granted", "slices", "requests_open", "oldest_request_ticks")
