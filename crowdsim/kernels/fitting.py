@@ -27,6 +27,7 @@ _TYPE, _NAME = 8, 24
 _DIMENSIONS, _DTYPE, _FLAGS = 24, 56, 64
 _LETTER, _ORDER = 25, 26
 _C, _F, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400  # of the flags
+_EQUAL = 2  # of what Python's C interface compares for
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _BYTES = _I8.as_pointer()
 # Types that something comes as, where these have other names.
@@ -81,20 +82,24 @@ def can_be_checked(kind: Any) -> bool:
     if isinstance(kind, types.BaseTuple):
         return all(map(can_be_checked, kind.types))
     if isinstance(kind, types.Array):
-        return not isinstance(kind.dtype, types.Record) and can_be_checked(kind.dtype)
+        return isinstance(kind.dtype, types.Record) or can_be_checked(kind.dtype)
     return kind in (types.boolean, types.none) or (
         isinstance(kind, types.Number) and not isinstance(kind, types.Literal)
     )
 
 
-def check(api: Any, kind: Any, given: Any, unfit: Any) -> None:
+def check(api: Any, env_manager: Any, kind: Any, given: Any, unfit: Any) -> None:
     """Go on where an object is what a type says, else to the block `unfit`."""
     builder = api.builder
     if isinstance(kind, types.Array):
         mask, flags = _flags_of(kind)
-        letter = numpy_support.as_dtype(kind.dtype).char
-        numbers = [_I32(kind.ndim), _I32(mask), _I32(flags), _I8(ord(letter))]
+        dtype = numpy_support.as_dtype(kind.dtype)
+        numbers = [_I32(kind.ndim), _I32(mask), _I32(flags), _I8(ord(dtype.char))]
         _unless(builder, builder.call(_array_check(api), [given, *numbers]), unfit)
+        if isinstance(kind.dtype, types.Record):
+            its = _read(builder, given, _DTYPE, api.pyobj)
+            wanted = env_manager.read_const(env_manager.add_const(dtype))
+            _unless(builder, builder.icmp_signed("==", _are_equal(api, its, wanted), _I32(1)), unfit)
         return
     if isinstance(kind, types.BaseTuple):
         is_named = isinstance(kind, types.BaseNamedTuple)
@@ -102,9 +107,16 @@ def check(api: Any, kind: Any, given: Any, unfit: Any) -> None:
         size = api.tuple_size(given)
         _unless(builder, builder.icmp_signed("==", size, size.type(len(kind.types))), unfit)
         for k, each in enumerate(kind.types):
-            check(api, each, api.tuple_getitem(given, k), unfit)
+            check(api, env_manager, each, api.tuple_getitem(given, k), unfit)
         return
     _unless(builder, _is_a(api, given, _NAMES.get(kind, (f"numpy.{kind}",))), unfit)
+
+
+def _are_equal(api: Any, one: Any, other: Any) -> Any:
+    """Return 1 where two objects are equal."""
+    kind = ir.FunctionType(_I32, [api.pyobj, api.pyobj, _I32])
+    compare = cgutils.get_or_insert_function(api.module, kind, "PyObject_RichCompareBool")
+    return api.builder.call(compare, [one, other, _I32(_EQUAL)])
 
 
 def _unless(builder: Any, fits: Any, unfit: Any) -> None:
@@ -116,6 +128,8 @@ def _unless(builder: Any, fits: Any, unfit: Any) -> None:
 def _flags_of(kind: Any) -> tuple[int, int]:
     """Return which flags of an array tell its type, and what they are then."""
     mask, flags = {"C": (_C, _C), "F": (_C | _F, _F), "A": (_C | _F, 0)}[kind.layout]
+    if isinstance(kind.dtype, types.Record):  # numba asks their dtype instead
+        return mask | _WRITEABLE, flags | _WRITEABLE * kind.mutable
     return mask | _ALIGNED | _WRITEABLE, flags | _ALIGNED * kind.aligned | _WRITEABLE * kind.mutable
 
 

@@ -138,14 +138,14 @@ class _Wrapper(PyCallWrapper):
             api.incref(refused)
             builder.ret(refused)
         given = [builder.load(each) for each in objects]
+        env_manager = self.get_env(api, builder)
         with builder.if_then(cgutils.is_not_null(builder, builder.load(asks))):
             if all(map(can_be_checked, kinds)):
                 for each, kind in zip(given, kinds, strict=True):
-                    check(api, kind, each, unfit)
+                    check(api, env_manager, kind, each, unfit)
             else:
                 builder.branch(unfit)
                 builder.position_at_end(builder.append_basic_block("never"))
-        env_manager = self.get_env(api, builder)
         manager = _ArgManager(self.context, builder, api, env_manager, failed, len(kinds))
         native = [manager.add_arg(each, kind) for each, kind in zip(given, kinds, strict=True)]
         numbers = list(self.context.call_conv._get_arg_packer(kinds).as_arguments(builder, native))

@@ -107,9 +107,7 @@ class ClockBudget(Budget):
         the time runs from where planning began, less what was spent before.
         """
         if isinstance(self._meter, ClockMeter):
-            self._meter = ClockMeter(
-                self.share_ns - self._early_ns, self._began, self._clock, after=self._meter
-            )
+            self._meter.end(self.share_ns - self._early_ns, self._began)
         return super().spend(tick)
 
     def note(self, readings: NDArray[np.int64]) -> None:

@@ -148,6 +148,20 @@ def test_tuples_are_told_apart_by_their_names_and_what_is_in_them():
         assert x_of(Turned(1, 2)) == 2
 
 
+def test_records_are_told_apart_by_their_fields():
+    @kernel
+    def x_of(record):
+        return record[0].x
+
+    one = np.array([(1.0, 2)], dtype=[("x", "f8"), ("n", "i8")])
+    turned = np.array([(2, 1.0)], dtype=[("n", "i8"), ("x", "f8")])
+    whole = np.array([(1, 2.0)], dtype=[("x", "i8"), ("n", "f8")])
+    for array in (one, turned, whole) * 3:
+        assert x_of(array) == 1
+    assert any(entry(one.copy(), True) == 1.0 for entry in x_of._entries)  # and no other takes it
+    assert sum(entry(one, True) is not NotImplemented for entry in x_of._entries) == 1
+
+
 def test_what_is_no_array_and_no_tuple_is_refused_by_numba_as_ever():
     @kernel
     def first(array):

@@ -1,6 +1,7 @@
 """The time slicer: which task gets the next slice, when a tick is over, and that none starves."""
 
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -209,6 +210,27 @@ def test_none_starves_while_all_want_more(head_starts, slices):
         assert slicer.run(now, WorkMeter(slices)).oldest_ticks <= bound
 
 
+@pytest.mark.parametrize(("fixed", "each"), [(0, 100), (100, 10), (400, 30), (30, 400), (5000, 1)])
+@pytest.mark.parametrize("limit", [5000, 9000, 40_000])
+def test_slices_become_larger_while_they_fit_and_fill_what_is_left(fixed, each, limit):
+    """What a slice takes besides its work is paid once for all of a large one."""
+    clock, slicer, sizes = Clock(), Slicer(10), []
+
+    def work(most):
+        sizes.append(most // 10)
+        clock.now += fixed + each * (most // 10)
+        return Progress(most, Wish.GO_ON)
+
+    slicer.add("search", work, due=0)
+    spent = slicer.run(0, ClockMeter(limit, 0, clock))
+    assert clock.readings == spent.slices + 1 and spent.granted == 10 * sum(sizes)
+    assert clock.now <= max(limit, fixed + each)
+    assert clock.now + fixed + each > limit  # another, however small, would not have fitted
+    top = sizes.index(max(sizes))
+    assert sizes[: top + 1] == [1 << place for place in range(top + 1)]
+    assert all(size >= 2 * after for size, after in pairwise(sizes[top + 1 :]))
+
+
 def test_a_slice_is_begun_only_if_it_fits_should_it_take_as_long_as_the_longest_of_the_tick():
     rng, overruns, limit, longest = np.random.default_rng(4), [], 1000, 100
     for _ in range(3000):
@@ -221,13 +243,66 @@ def test_a_slice_is_begun_only_if_it_fits_should_it_take_as_long_as_the_longest_
             return Progress(1, Wish.GO_ON)
 
         slicer.add("search", work, due=0)
+        slicer.add("other", work, due=0)  # two are in turn, by one slice each
         spent = slicer.run(0, ClockMeter(limit, 0, clock))
-        assert clock.readings == spent.slices + 1
+        assert clock.readings == spent.slices + 1 == spent.granted + 1
         assert clock.now + max(taken) > limit  # another would not have fitted
         assert clock.now <= limit or taken[-1] > max(taken[:-1])
         overruns.append(clock.now - limit)
     # the last is the longest of some twenty, and comes where less is left than it takes
     assert max(overruns) < longest and np.mean(np.array(overruns) > 0) < 0.005
+
+
+def test_a_slice_is_no_larger_than_twice_what_one_has_done():
+    """One that searches ends after some expansions, however much it may do, and says nothing of others."""
+    clock, slicer, sizes = Clock(), Slicer(10), []
+
+    def work(most):
+        sizes.append(most // 10)
+        clock.now += 100
+        return Progress(min(most, 10), Wish.GO_ON)
+
+    slicer.add("search", work, due=0)
+    slicer.run(0, ClockMeter(10_000, 0, clock))
+    assert sizes == [1, *[2] * 98, 1]
+
+
+@given(seed=st.integers(0, 10**9))
+@settings(max_examples=150, deadline=None)
+def test_what_was_granted_says_which_slices_there_were(seed):
+    """Whatever slices took and did, and whichever tasks came and went in between."""
+
+    def play(meters):
+        rng, slicer, log, granted = random.Random(seed), Slicer(7), [], []
+        clock = Clock()
+
+        def add(name, tick):
+            def work(most):
+                log.append((name, most))
+                used = rng.randrange(most + 1) if rng.random() < 0.6 else most
+                clock.now += rng.randrange(200) + used * rng.randrange(1, 20)
+                if rng.random() < 0.05:
+                    add(f"{name}+{len(log)}", tick)
+                return Progress(used, rng.choices([Wish.GO_ON, Wish.NEXT_TICK, Wish.DONE], (20, 1, 1))[0])
+
+            slicer.add(name, work, due=tick)
+
+        for tick in range(6):
+            for number in range(rng.choice((0, 1, 1, 2))):
+                add(f"{tick}, {number}", tick)
+            early = rng.random() < 0.3
+            meter = meters(tick, rng.randrange(4000), clock)
+            spent = slicer.run(tick, meter, f"{tick}, 0" if early else None).granted
+            if early:
+                if isinstance(meter, ClockMeter):
+                    meter.end(1000, clock.now)
+                spent += slicer.run(tick, meter).granted
+            granted.append(spent)
+        return log, granted
+
+    log, granted = play(lambda tick, limit, clock: ClockMeter(limit, clock.now, clock))
+    again, _ = play(lambda tick, limit, clock: GrantMeter(granted[tick]))
+    assert again == log and (not log or max(most for _, most in log) >= 7)
 
 
 def test_a_tick_without_time_has_one_slice():

@@ -147,6 +147,89 @@ def exchange_blocks(start, old, new, free, free_first, free_count, used, got):
 
 
 @lean_kernel
+def sizes_of_small(rows, portals, capacity, need, counts):
+    """Write which blocks agents need, (k,) sizes, for corridors of so many portals, (k,), and half as many
+    more for detours.
+
+    Parameters
+    ----------
+    rows : (k,) int64
+    portals : (k,) int64
+    capacity : (n,) int32
+        Of the block that each agent has; 0 is none.
+    need : (k,) int64
+        Receives the sizes.
+    counts : (c,) int64
+        How many blocks of each size that are too small are added to it.
+
+    Returns
+    -------
+    int
+        All sizes together of the blocks that take the place of those.
+    """
+    total = 0
+    for i in range(rows.size):
+        room = max(SMALLEST_BLOCK, portals[i] + portals[i] // 2)
+        need[i] = SMALLEST_BLOCK
+        while need[i] < room:
+            need[i] *= 2
+        if capacity[rows[i]] < need[i]:
+            total += need[i]
+            if capacity[rows[i]] > 0:
+                counts[_size_class(capacity[rows[i]])] += 1
+    return total
+
+
+@lean_kernel
+def enlarge_blocks(rows, need, start, capacity, length, free, free_first, free_count, used, store):
+    """Give agents larger blocks, one after the other, for those that are too small, and move what is in them.
+
+    Parameters
+    ----------
+    rows : (k,) int64
+        None twice.
+    need : (k,) int64
+        Sizes.
+    start, capacity, length : (n,)
+        Columns of agents; the first two are written.
+    free, free_first, free_count, used
+        See `exchange_blocks`.
+    store : (m,) int32
+        Portals; there is room for all blocks.
+
+    Returns
+    -------
+    int
+        Where the blocks end then.
+
+    Notes
+    -----
+    A block that was given back is used only after it was emptied: agents come one after the other. Twin:
+    `tests/reference/corridors.py`.
+    """
+    for i in range(rows.size):
+        row = rows[i]
+        if capacity[row] >= need[i]:
+            continue
+        before = start[row]
+        if capacity[row] > 0:
+            size_class = _size_class(capacity[row])
+            free[free_first[size_class] + free_count[size_class]] = before
+            free_count[size_class] += 1
+        size_class = _size_class(need[i])
+        if free_count[size_class] > 0:
+            free_count[size_class] -= 1
+            begin = free[free_first[size_class] + free_count[size_class]]
+        else:
+            begin = used
+            used += need[i]
+        for k in range(length[row]):
+            store[begin + k] = store[before + k]
+        start[row], capacity[row] = begin, need[i]
+    return used
+
+
+@lean_kernel
 def fill_blocks(blocks, start, portals, store):
     """Write corridor i, ``portals[start[i]:start[i + 1]]``, to ``store[blocks[i]:]``, where there is room."""
     for i in range(blocks.size):
@@ -172,14 +255,6 @@ class CorridorStore:
         """
         return self._portals.values
 
-    @staticmethod
-    def capacities_for(portals: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sizes of the blocks for corridors, (n,):
-        their portals and half as many more for detours.
-        """
-        need = np.maximum(SMALLEST_BLOCK, portals + portals // 2)
-        return _POWERS[np.searchsorted(_POWERS, need)]
-
     def release(self, start: NDArray[np.int64], capacity: NDArray[np.int32]) -> None:
         """Give blocks back, (n,), one after the other; those of capacity 0 are none."""
         self.exchange(start, capacity.astype(np.int64), np.zeros(len(start), dtype=np.int64))
@@ -197,9 +272,37 @@ class CorridorStore:
         self._used = int(
             exchange_blocks(start, old, new, self._free, self._free_first, self._free_count, self._used, got)
         )
-        if self._used > len(self.portals):
-            self._portals.grow(max(2 * len(self.portals), self._used))
+        self._reach(self._used)
         return got
+
+    def enlarge(
+        self,
+        rows: NDArray[np.int64],
+        portals: NDArray[np.int64],
+        start: NDArray[np.int64],
+        capacity: NDArray[np.int32],
+        length: NDArray[np.int32],
+    ) -> None:
+        """Give agents, (k,) rows, blocks for corridors of so many portals, (k,), where theirs are too small;
+        what is in them moves. The others are columns of agents, of which the first two are written.
+        """
+        need, most = np.empty(len(rows), dtype=np.int64), self._free_count.copy()
+        total = int(sizes_of_small(rows, portals, capacity, need, most))
+        if not total:
+            return
+        self._make_room(most)
+        self._reach(self._used + total)
+        self._used = int(
+            enlarge_blocks(
+                rows, need, start, capacity, length, self._free, self._free_first, self._free_count,
+                self._used, self.portals,
+            )
+        )  # fmt: skip
+
+    def _reach(self, end: int) -> None:
+        """Have room for blocks up to some place."""
+        if end > len(self.portals):
+            self._portals.grow(max(2 * len(self.portals), end))
 
     def _make_room(self, most: NDArray[np.int64]) -> None:
         """Have room for so many free blocks of each size, (c,)."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
@@ -133,7 +134,7 @@ class MeshPlanner(SlotPlanner):
         count = self._own + shared
         weight = (aim or HeuristicParameters()).heuristic_weight
         self._searches = self._make_searches(kind, count, costs, weight)
-        out = np.empty((count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
+        out = lazy_zeros((count, max(1 << 14, mesh.edge_count)), np.int32)
         queue = RequestQueue(FIELDS, self._own, shared, OWN_BATCH, SHARED_BATCH, out, self._searches.forget)
         super().__init__(queue, ANSWER_WORK, 1)
         self._known = np.zeros(0, dtype=_KNOWN)  # goals and width classes that requests had, ascending

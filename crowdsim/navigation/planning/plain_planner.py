@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.targets import targets_of
@@ -102,7 +103,7 @@ class PlainPlanner(SlotPlanner):
             parameters if parameters is not None else self.Parameters(),
         )
         self.target = targets_of(goals)
-        out = np.empty((1, max(1 << 14, mesh.edge_count)), dtype=np.int32)
+        out = lazy_zeros((1, max(1 << 14, mesh.edge_count)), np.int32)
         super().__init__(RequestQueue(FIELDS, 1, 0, BATCH, BATCH, out), ANSWER_WORK, 1)
         self._search: Generator[None, None, Path | None] | None = None
         self._request = Request(0, 0.0, 0.0, 0, 0, 0.0)

@@ -85,6 +85,12 @@ class Planner(Protocol):
         What a request counts as.
     spent : int, expansions
         Work that the last `advance` did: the expansions made, and what was paid for answers, if they count.
+
+    Notes
+    -----
+    One that says `has_rounds` heeds `round_work`: `advance` hands out so much work at a time, and ends after
+    so many expansions, or half as many more, however much it may do. Where a clock decides, it may do several
+    slices at once then.
     """
 
     prices: bool

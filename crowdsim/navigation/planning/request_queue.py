@@ -108,7 +108,7 @@ class RequestQueue:
         self._grant, self._used, self._spent, self._paid, self._fill = (
             np.zeros(count, dtype=np.int64) for _ in range(5)
         )
-        self._out, self._path = out, np.empty(out.size, dtype=out.dtype)
+        self._out, self._path = out, lazy_zeros(out.size, out.dtype)
         self._began, self._answered = (
             np.zeros(count, dtype=np.int64),
             np.empty(self._jobs.size, dtype=np.int64),
@@ -345,7 +345,8 @@ class RequestQueue:
         trees without a slot get one by the age of their oldest request.
         """
         free, queued, heads = [], [], np.empty(len(dry), dtype=np.int64)
-        heads_of(self._rows, self._queues, self._key[dry], heads)
+        if not heads_of(self._rows, self._queues, self._key[dry], heads) and not self._no_slot:
+            return
         for slot, head in zip(dry.tolist(), heads.tolist(), strict=True):
             if head < 0:
                 free.append((int(self._last_use[slot]), slot))

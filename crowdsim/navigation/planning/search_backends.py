@@ -40,12 +40,12 @@ from crowdsim.navigation.search.polyanya_slots import (
     INTERVAL_BYTES,
     IS_FULL,
     MOST_INTERVALS,
+    ROOM,
     IntervalSlots,
     copy_polyanya,
     make_interval_slots,
     polyanya_size,
-    with_larger_pool,
-    with_pool_sizes,
+    with_more_room,
 )
 from crowdsim.navigation.search.portal_points import PortalPoints, place_points
 from crowdsim.navigation.search.portal_prices import set_prices
@@ -364,12 +364,20 @@ class OptimalSearches(Searches):
             else 1 << 40
         )
         self._rims: Rims = find_rims(mesh, goals)
-        self._slots: IntervalSlots = make_interval_slots(count, mesh, max(256, mesh.edge_count))
+        self._least = max(256, mesh.edge_count)  # room of a slot
+        self._slots: IntervalSlots = self._slots_for(count, self._least)
 
     def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
         """Search for other goals from now on; see `Planner.take_goals`."""
         super().take_goals(goals, changed)
         self._rims = with_rims(self._rims, self._mesh, goals, changed)
+
+    def _slots_for(
+        self, count: int, room: int | NDArray[np.int64], like: IntervalSlots | None = None
+    ) -> IntervalSlots:
+        """Return idle slots with so much room, and as many rows as a tree over the whole mesh needs."""
+        reserve = min(TREE_CONES * self._mesh.edge_count, MOST_INTERVALS)
+        return make_interval_slots(count, self._mesh, room, reserve, like)
 
     @staticmethod
     def slot_bytes(mesh: NavMesh) -> int:
@@ -393,7 +401,7 @@ class OptimalSearches(Searches):
         """Double the room of slots that ran out of it; return whether there were any."""
         if not self._slots.header[:, IS_FULL].any():
             return False
-        self._slots = with_larger_pool(self._slots)
+        self._slots = with_more_room(self._slots)
         return True
 
     def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
@@ -401,13 +409,13 @@ class OptimalSearches(Searches):
         header = self._slots.header
         return {
             **super().state(own, is_active),
-            "room": np.diff(self._slots.first),
+            "room": header[:, ROOM].copy(),
             "is_full": header[:, IS_FULL].astype(np.uint8),
         }
 
     def restore(self, saved: Saved, own: int, queue: RequestQueue) -> None:
         """Take back what `state()` gave."""
-        count, least = len(self._slots.header), max(256, self._mesh.edge_count)
+        count, least = len(self._slots.header), self._least
         room = saved.take("room", "i8", (count,), low=least, high=max(least, 2 * MOST_INTERVALS))
         saved.require(
             np.isin(room, least << np.arange(32)), "room", f"rooms are {least} times a power of two"
@@ -418,7 +426,7 @@ class OptimalSearches(Searches):
             "is more than there is memory for",
         )
         is_full = saved.take("is_full", "u1", (count,), high=1)
-        self._slots = with_pool_sizes(make_interval_slots(count, self._mesh, 1, self._slots), room)
+        self._slots = self._slots_for(count, room, self._slots)
         super().restore(saved, own, queue)
         self._slots.header[:, IS_FULL] = is_full
 

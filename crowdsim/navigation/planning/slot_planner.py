@@ -38,9 +38,16 @@ class SlotPlanner(ABC):
         Those of the queue.
     answer_work, path_work : int, expansions
         What an answer counts as, where answers count, and each of the numbers of its path.
+
+    Attributes
+    ----------
+    has_rounds, round_work
+        See `Planner`.
     """
 
     prices = heeds_standing = settles = False
+    has_rounds = True
+    round_work = MOST
     request_work = 1  # it takes 0.3 to 0.7 us, one of 20,000; see `ANSWER_WORK`
     spent = 0
 
@@ -103,13 +110,15 @@ class SlotPlanner(ABC):
         self.spent = made = 0
         answer_work, path_work = (self._answer_work, self._path_work) if counts_answers else (0, 0)
         finished: list[Ended] = []
-        while self.waiting and self.spent < budget:
+        while self.waiting and self.spent < budget and made < self.round_work:
+            # rounds get smaller as expansions are used up, but not tiny: a round costs what an answer does
+            most = min(budget - self.spent, max(self.round_work - made, self.round_work // 2))
             tree = self.queue.tree_to_grow()
             if tree != NO_TREE and self._trees is not None:
-                used = self._trees.grow(tree, budget - self.spent)
+                used = self._trees.grow(tree, most)
                 made, self.spent = made + used, self.spent + used
                 continue
-            used, spent, ended = self._round(budget - self.spent, team, answer_work, path_work)
+            used, spent, ended = self._round(most, team, answer_work, path_work)
             made, self.spent = made + used, self.spent + spent
             if ended is not None:
                 finished.append(ended)
@@ -136,7 +145,8 @@ class SlotPlanner(ABC):
 
     def _answers(self, ended: Ended) -> Any:
         """Return what ended, in the order of the requests, as the planner's answers: with corridors."""
-        start = np.concatenate([[0], np.cumsum(ended.size)]).astype(np.int64)
+        start = np.zeros(len(ended.size) + 1, dtype=np.int64)
+        np.cumsum(ended.size, out=start[1:])
         return Answers(ended.entity, ended.status, ended.piece, start, ended.path)
 
     @abstractmethod
@@ -214,13 +224,14 @@ def bounds_of(orders: int, trees: int = 0) -> dict[str, tuple[Any, Any]]:
 
 def in_order(finished: list[Ended], queue: RequestQueue) -> Ended:
     """Return what ended in all rounds in the order of the requests."""
-    if len(finished) == 1 and np.all(np.diff(finished[0].order) > 0):  # as where one tree answers
-        return finished[0]
-    if len(finished) != 1:
-        finished = [queue.nothing, *finished]
-    order, entity, status, piece, size, detail, path = (
-        np.concatenate(parts) for parts in zip(*finished, strict=True)
-    )
+    if not finished:
+        return queue.nothing
+    ended = finished[0]
+    if len(finished) > 1:
+        ended = Ended(*(np.concatenate(parts) for parts in zip(*finished, strict=True)))
+    order, entity, status, piece, size, detail, path = ended
+    if (order[1:] > order[:-1]).all():  # as where one tree answers
+        return ended
     by_order = np.argsort(order, kind="stable")
     begin, size = (np.cumsum(size) - size)[by_order], size[by_order]
     return Ended(

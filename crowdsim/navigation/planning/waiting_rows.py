@@ -195,12 +195,17 @@ def head_of(rows, queues, key):
 
 @lean_kernel
 def heads_of(rows, queues, key, head):
-    """Write for each of some trees, (k,) keys, the first row that waits in its queue; see `head_of`."""
+    """Write for each of some trees, (k,) keys, the first row that waits in its queue, see `head_of`; return
+    how many of them have one.
+    """
+    count = 0
     for i in range(key.size):
         place = place_of(queues.number, key[i])
         head[i] = NONE
         if queues.number.key[place] != 0:
             head[i] = _first_open(rows, queues, queues.number.number[place])
+        count += head[i] != NONE
+    return count
 
 
 @lean_kernel

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.navigation.goals.goals import nearest_in_piece
 from crowdsim.navigation.mesh.mesh import find_exit, is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH, SURFACE_LENGTH, step_cost
@@ -132,12 +133,12 @@ def make_slots(slots: int, nodes: int, costs: int = PLAN_LENGTH, fastest: float 
     made = SearchSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
         np.zeros((slots, MEASURE_SIZE)),
-        np.zeros((slots, nodes)),
-        np.zeros((slots, nodes), dtype=np.int32),
-        np.zeros((slots, nodes), dtype=np.int64),
-        np.zeros((slots, nodes), dtype=np.int32),
-        np.zeros((slots, nodes), dtype=np.int32),
-        np.zeros((slots, nodes)),
+        lazy_zeros((slots, nodes), np.float64),
+        lazy_zeros((slots, nodes), np.int32),
+        lazy_zeros((slots, nodes)),
+        lazy_zeros((slots, nodes), np.int32),
+        lazy_zeros((slots, nodes), np.int32),
+        lazy_zeros((slots, nodes), np.float64),
         np.full((slots, MOST_PRICED), -1, dtype=np.int32),
     )
     made.header[:, COSTS], made.measure[:, FASTEST], made.measure[:, HEURISTIC_WEIGHT] = costs, fastest, 1.0

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
 from crowdsim.navigation.goals.goals import nearest_in_piece, target_in_piece
 from crowdsim.navigation.mesh.mesh import Flood, are_parted
@@ -66,9 +67,9 @@ class Scratch(NamedTuple):
 def make_scratch(slots: int, polygons: int) -> Scratch:
     """Return scratch for slots on a mesh with that many polygons."""
     return Scratch(
-        np.zeros((slots, polygons), dtype=np.int32),
-        np.zeros((slots, polygons), dtype=np.int32),
-        np.zeros((slots, polygons), dtype=np.int64),
+        lazy_zeros((slots, polygons), np.int32),
+        lazy_zeros((slots, polygons), np.int32),
+        lazy_zeros((slots, polygons)),
         np.zeros((slots, 1), dtype=np.int64),
         np.zeros((slots, 1), dtype=np.int64),
         np.zeros((slots, MOST_STRETCHES, 6)),

@@ -69,6 +69,7 @@ from crowdsim.navigation.search.polyanya_slots import (
     PARENT,
     PART_FROM,
     RADIUS,
+    ROOM,
     ROOT,
     WALL,
     interval_at,
@@ -597,7 +598,7 @@ def advance_polyanya(slots, slot, mesh, goals, rims, scratch, grant):
     -------
     int
         Expansions made; the slot's STATUS says whether the search has ended. If it has not, and IS_FULL is 1,
-        the slot needs a larger pool (`with_larger_pool`). Beginning at a stretch of the goal's rim is an
+        the slot needs more room (`with_more_room`). Beginning at a stretch of the goal's rim is an
         expansion too.
 
     Notes
@@ -605,7 +606,6 @@ def advance_polyanya(slots, slot, mesh, goals, rims, scratch, grant):
     Twin: `tests/reference/polyanya.py` (the visibility graph).
     """
     header, measure = slots.header, slots.measure
-    capacity = slots.first[slot + 1] - slots.first[slot]
     slack = 1.0 + TIE_SLACK if header[slot, IS_SHARED] == 1 else 1.0 - TIE_SLACK
     used = 0
     while header[slot, STATUS] == PENDING:
@@ -624,7 +624,7 @@ def advance_polyanya(slots, slot, mesh, goals, rims, scratch, grant):
         if header[slot, INTERVAL_COUNT] + slots.most_new[0] > MOST_INTERVALS:
             header[slot, STATUS] = OUT_OF_NODES
             break
-        if header[slot, INTERVAL_COUNT] + slots.most_new[0] > capacity:
+        if header[slot, INTERVAL_COUNT] + slots.most_new[0] > header[slot, ROOM]:
             header[slot, IS_FULL] = 1
             break
         node = np.int64(NONE)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel
+from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.targets import nearest_pieces, targets_of
@@ -199,7 +200,7 @@ class StationaryPlanner(SlotPlanner):
         self.prices, self.settles = planner.prices, planner.settles
         self._costs = costs
         count = int(min(OWN_SLOTS, max(2, SLOT_MEMORY_BYTES // max(1, 4 * MiddleSearches.slot_bytes(mesh)))))
-        out = np.empty((count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
+        out = lazy_zeros((count, max(1 << 14, mesh.edge_count)), np.int32)
         super().__init__(RequestQueue(FIELDS, count, 0, OWN_BATCH, OWN_BATCH, out), ANSWER_WORK, 1)
         self._slots = self._make_slots(LEAST_ROOM)
         self._aim_at(goals)
@@ -318,6 +319,8 @@ class StationaryPlanner(SlotPlanner):
         for each in np.asarray(entity).tolist() if self._requests else ():
             self._requests.pop(each, None)
             self._found.pop(each, None)
+
+    has_rounds = False
 
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Answers, int]:
         """Do so much work, expansions, and what answers count as, if they count; see `Planner.advance`."""

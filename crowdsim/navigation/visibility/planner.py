@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel
+from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import Flood, NavMesh
@@ -187,7 +188,7 @@ class VisibilityPlanner(SlotPlanner):
         nodes = self.graph.edge_count + 2 * self.size.corners
         count = int(min(SLOTS, max(1, SLOT_MEMORY_BYTES // max(1, 37 * nodes))))
         self._slots: VisibilitySlots = make_visibility_slots(count, self.graph)
-        out = np.empty((count, max(1 << 14, 2 * mesh.edge_count)), dtype=np.int32)
+        out = lazy_zeros((count, max(1 << 14, 2 * mesh.edge_count)), np.int32)
         super().__init__(
             RequestQueue(FIELDS, count, 0, BATCH, BATCH, out, trees=trees), ANSWER_WORK, 1, trees
         )

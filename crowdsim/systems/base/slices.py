@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple
@@ -105,9 +105,33 @@ class WorkMeter:
         self._left -= max(1, used)
 
 
-class ClockMeter:
+class _Sizes:
+    """How large slices are where no other task is due: what a slice takes besides its work is the same for
+    large ones.
+
+    Each is twice as large as the most that one of this tick has done, in powers of two times the slice size,
+    until that is more than there may be; then the largest power of two that there may be, each smaller than
+    the one before. So what was granted in a tick, and what was done, says which slices there were.
+    """
+
+    def __init__(self) -> None:
+        self._size, self._next, self._did = 1, 1, 0  # `_did`: times the size, 0 before the first
+
+    def take(self, slice_size: int, times: int) -> int:
+        """Return the work of a slice that is so many times the slice size."""
+        self._size = slice_size
+        return times * slice_size
+
+    def note(self, used: int) -> None:
+        """Note what a slice did."""
+        self._did = next(_powers_up_to(max(1, used // self._size)))
+        self._next = max(self._next, 2 * self._did if used >= self._size else 1)
+
+
+class ClockMeter(_Sizes):
     """Ends a tick before its time is up, after one slice at least: another is begun only if it fits in what
-    is left, should it take as long as the longest of this tick.
+    is left, should it take as long as the longest of this tick that was no larger, and as much longer as it
+    is larger than all of them; see `_Sizes`.
 
     Parameters
     ----------
@@ -116,53 +140,76 @@ class ClockMeter:
         Reading of the clock at which the time began.
     clock : callable
         Returns nanoseconds that never go back.
-    after : ClockMeter, optional
-        Of slices that there were in this tick already.
     """
 
-    def __init__(
-        self,
-        limit_ns: int,
-        began_ns: int,
-        clock: Callable[[], int] = time.perf_counter_ns,
-        after: ClockMeter | None = None,
-    ) -> None:
-        self._end, self._clock, self._slice_began = began_ns + limit_ns, clock, -1
-        self._has_run: bool = after is not None and after._has_run
-        self._longest: int = 0 if after is None else after._longest
+    def __init__(self, limit_ns: int, began_ns: int, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+        super().__init__()
+        self._clock, self._longest = clock, dict[int, int]()  # ns, by how many times the slice size
+        self._most = -1  # so many times the size is what may follow; -1 is no limit
+        self.end(limit_ns, began_ns)
+
+    def end(self, limit_ns: int, began_ns: int) -> None:
+        """Let time end at another reading, between two slices."""
+        self._end, self._now = began_ns + limit_ns, -1
 
     def is_spent(self) -> bool:
         """Look at the clock."""
-        now, began = self._clock(), self._slice_began
-        if began >= 0 and now - began > self._longest:
-            self._longest = now - began
-        self._slice_began = now
-        return self._has_run and (now >= self._end or now + self._longest > self._end)
+        now, began = self._clock(), self._now
+        if began >= 0 and self._did:
+            self._longest[self._did] = max(now - began, self._longest.get(self._did, 0))
+        self._now, self._did = now, 0
+        return bool(self._longest) and (now >= self._end or self._most == 0 or not self._fits(1))
+
+    def _fits(self, times: int) -> bool:
+        known = {size: longest for size, longest in self._longest.items() if size <= times}
+        largest = max(known, default=1)
+        expected = max([times * known.get(largest, 0) // largest, *known.values()])
+        return self._now + expected <= self._end
 
     def grant(self, slice_size: int, is_alone: bool) -> int:
         """Return a slice."""
-        return slice_size
+        times = self._next if is_alone else 1
+        if self._most >= 0 or not (times == 1 or self._fits(times)):
+            most = times - 1 if self._most < 0 else self._most
+            sizes = _powers_up_to(most if is_alone else 1)
+            times = next(size for size in sizes if size == 1 or self._fits(size))
+            self._most = (times if is_alone else most) - 1
+        return self.take(slice_size, times)
 
-    def note(self, used: int) -> None:
-        """Note that there was a slice."""
-        self._has_run = True
 
-
-class GrantMeter(WorkMeter):
+class GrantMeter(_Sizes):
     """Ends a tick when the tasks were granted as much work as in a run that was recorded:
     the same slices again.
+
+    Parameters
+    ----------
+    work : int
     """
 
+    def __init__(self, work: int) -> None:
+        super().__init__()
+        self._left = work
+
+    def is_spent(self) -> bool:
+        """Return whether all was granted."""
+        return self._left <= 0
+
     def grant(self, slice_size: int, is_alone: bool) -> int:
-        """Return a slice."""
-        self._left -= slice_size
-        return slice_size
+        """Return the slice that a `ClockMeter` has given."""
+        times = self._next if is_alone else 1
+        if times * slice_size > self._left:
+            times = next(_powers_up_to(max(1, self._left // slice_size)))
+        granted = self.take(slice_size, times)
+        self._left -= granted
+        return granted
 
-    def note(self, used: int) -> None:
-        """Take no notice: what counts is what was granted."""
+
+def _powers_up_to(most: int) -> Iterator[int]:
+    """Yield the powers of two up to a number, which is at least 1, the largest first."""
+    return (1 << bit for bit in reversed(range(most.bit_length())))
 
 
-Meter = WorkMeter | ClockMeter
+Meter = WorkMeter | ClockMeter | GrantMeter
 
 
 @dataclass

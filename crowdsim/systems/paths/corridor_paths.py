@@ -348,19 +348,20 @@ class CorridorPaths(Paths):
     def take(self, tick: Tick, answers: Answers, rows: NDArray[np.int64]) -> None:
         """Set agents on the corridors that were found, from where they are now."""
         world, agents = self.world, self.world.agents
-        found, is_joined = has_path(answers.status), np.zeros(len(rows), dtype=np.bool_)
+        found = has_path(answers.status)
         if self.corner_guesses is not None:
             answers, is_joined = self.corner_guesses.join(answers, rows)
+            # what is joined over corners needs no trail over portals
+            agents.corridor_length[rows[is_joined]] = 0
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number
         agents.goal_piece[rows] = answers.piece
         agents.strays[rows] = 0
         agents.guessed[rows] = -1
         agents.corner_vertex[rows] = NOT_CACHED
-        lengths = np.diff(answers.start)
-        agents.corridor_length[rows[is_joined]] = 0  # what is joined over corners needs no trail over portals
+        lengths = answers.start[1:] - answers.start[:-1]
         trail, trail_start = self._trails(rows)
-        make_room(world, rows, lengths + np.diff(trail_start))
+        make_room(world, rows, lengths + (trail_start[1:] - trail_start[:-1]))
         world.corridors.fill(agents.corridor_start[rows], answers.start, answers.portals)
         ahead = lengths.astype(np.int32)
         joins = answers.piece.copy()
@@ -372,11 +373,15 @@ class CorridorPaths(Paths):
         )  # fmt: skip
         agents.corridor_length[rows] = ahead
         straighten(world, rows, self._mesh)
-        self.give_up(tick, rows[~found], answers.status[~found])
-        agents.corridor_length[rows[~found]] = 0
+        status = answers.status
+        if not found.all():
+            lost = ~found
+            self.give_up(tick, rows[lost], status[lost])
+            agents.corridor_length[rows[lost]] = 0
+            rows, status = rows[found], status[found]
         lengths_m = self._measure(tick.team, rows)
-        take_path(agents, rows[found], lengths_m[found])
-        self.has_found(tick, rows[found], answers.status[found], lengths_m[found])
+        take_path(agents, rows, lengths_m)
+        self.has_found(tick, rows, status, lengths_m)
 
     def _measure(self, team: Team, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how long the paths of agents, (k,) rows, are from where they are (m)."""
@@ -428,9 +433,9 @@ class CorridorPaths(Paths):
         agents, cells = self.world.agents, self.world.corridors.portals
         length = agents.corridor_length[rows].astype(np.int64)
         if not self._previous:
-            return pieces(cells, agents.corridor_start[rows], length), np.concatenate(
-                [[0], np.cumsum(length)]
-            )
+            start = np.zeros(len(rows) + 1, dtype=np.int64)
+            np.cumsum(length, out=start[1:])
+            return pieces(cells, agents.corridor_start[rows], length), start
         trails, here = [], self.world.polygons()
         for row, start, portals in zip(
             rows.tolist(), agents.corridor_start[rows].tolist(), length.tolist(), strict=True

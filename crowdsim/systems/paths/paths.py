@@ -62,6 +62,10 @@ class SearchTask:
     tasks : Slicer
     counts_answers : bool
         Whether a slice is so much work, requests and answers counted, or so many expansions.
+    is_timed : bool
+        Whether a clock decides, or has: slices of several times their size are worked through in rounds of
+        one, and end after the expansions of one, or half as many more. An expansion takes several times as
+        long as other work that counts as much; so what a slice takes can be told from the one before.
     """
 
     counts = ("expansions", "expansions_granted", "slices", "requests_open", "oldest_request_ticks")
@@ -75,8 +79,9 @@ class SearchTask:
         take: Callable[[Tick, Any], None],
         tasks: Slicer,
         counts_answers: bool = False,
+        is_timed: bool = False,
     ) -> None:
-        self.name, self.expansions, self.counts_answers = name, 0, counts_answers
+        self.name, self.expansions, self.counts_answers, self.is_timed = name, 0, counts_answers, is_timed
         self._planner, self._take, self._tasks = planner, take, tasks
         self._asking, self._paths, self._has_begun = asking, paths, False
         self._tick: Tick | None = None
@@ -129,12 +134,18 @@ class SearchTask:
         return most - max(0, left)
 
     def _slice(self, most: int) -> Progress:
-        tick, planner = self._tick, self._planner
+        tick, planner, size = self._tick, self._planner, most
         assert tick is not None
+        if self.is_timed:
+            size = min(most, self._tasks.slice_size)
+            if getattr(planner, "has_rounds", False):
+                planner.round_work = size
+            else:
+                most = size
         answered, used = 0, min(self._asking.owed, most)
         self._asking.owed -= used
-        if used < most and len(self._asking) and planner.waiting <= most // 4:
-            used += self.ask(tick, max(1, (most - used) // 2))
+        if used < most and len(self._asking) and planner.waiting <= size // 4:
+            used, most = used + self.ask(tick, max(1, (size - used) // 2)), size
         if used < most and planner.waiting:
             answers, made = planner.advance(most - used, tick.team, counts_answers=self.counts_answers)
             self.expansions += made
@@ -243,8 +254,9 @@ class Paths(ABC):
         self.planner: Any = self.make_planner()
         self.asking = Asking()
         self.searches = SearchTask(
-            name, self.planner, self.asking, self, self._answered, budget.tasks, budget.counts_answers
-        )
+            name, self.planner, self.asking, self, self._answered, budget.tasks, budget.counts_answers,
+            budget.is_timed,
+        )  # fmt: skip
 
     def make_planner(self) -> Any:
         """Return a planner for the ground and the goals that the world has now."""
@@ -339,7 +351,7 @@ class Paths(ABC):
         agents = self.world.agents
         rows = np.searchsorted(agents.entity, answers.entity)
         # an agent that leaves is forgotten by the planner before
-        assert np.array_equal(agents.entity[rows], answers.entity)
+        assert (agents.entity[rows] == answers.entity).all()
         self.take(tick, answers, rows)
 
     def has_found(
@@ -347,13 +359,9 @@ class Paths(ABC):
     ) -> None:
         """Note that paths were found for agents, (k,) rows, and how long they are (m)."""
         agents = self.world.agents
-        self.world.events.note(
-            tick.number,
-            EventKind.PATH_FOUND,
-            agents.entity[rows],
-            np.column_stack([length, np.zeros(len(rows))]),
-            status,
-        )
+        place = np.zeros((len(rows), 2))
+        place[:, 0] = length
+        self.world.events.note(tick.number, EventKind.PATH_FOUND, agents.entity[rows], place, status)
 
     def give_up(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> None:
         """Let agents, (k,) rows, stand because there is no path for them; `status` says why."""

@@ -29,20 +29,10 @@ def make_room(world: World, rows: NDArray[np.int64], portals: NDArray[np.int64])
     rows : (k,) int64
     portals : (k,) int64
     """
-    agents, store = world.agents, world.corridors
-    need = store.capacities_for(portals)
-    small = agents.corridor_capacity[rows] < need
-    if not small.any():
-        return
-    mine = rows[small]
-    length = agents.corridor_length[mine].astype(np.int64)
-    # before others get the blocks that are given back
-    corridors = pieces(store.portals, agents.corridor_start[mine], length)
-    agents.corridor_start[mine] = store.exchange(
-        agents.corridor_start[mine], agents.corridor_capacity[mine].astype(np.int64), need[small]
+    agents = world.agents
+    world.corridors.enlarge(
+        rows, portals, agents.corridor_start, agents.corridor_capacity, agents.corridor_length
     )
-    agents.corridor_capacity[mine] = need[small]
-    store.fill(agents.corridor_start[mine], np.concatenate([[0], np.cumsum(length)]), corridors)
 
 
 def straighten(world: World, rows: NDArray[np.int64], mesh: NavMesh) -> None:

@@ -104,8 +104,7 @@ def test_blocks_never_overlap_and_are_used_again(steps, saved_at):
             start = sorted(taken)[portals % len(taken)]
             give_back(store, start, taken.pop(start)[0])
             continue
-        capacity = int(store.capacities_for(np.array([portals]))[0])
-        assert capacity >= max(SMALLEST_BLOCK, portals + portals // 2) and capacity & (capacity - 1) == 0
+        capacity = max(SMALLEST_BLOCK, 1 << max(0, portals + portals // 2 - 1).bit_length())
         start = allocate(store, capacity)
         assert all(start + capacity <= other or other + size <= start for other, (size, _) in taken.items())
         store.fill(np.array([start]), np.array([0, portals]), np.full(portals, number, dtype=np.int32))
@@ -176,3 +175,34 @@ def test_blocks_are_exchanged_as_lists_would_have_it(seed):
             store.restore(state, start, size)
             assert state["free"].tolist() == [each for key in sorted(free) for each in free[key]]
     assert used == size.sum() + sum(key * len(each) for key, each in free.items())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_agents_get_larger_blocks_as_lists_would_have_it_and_keep_what_is_in_theirs(seed):
+    rng, store, free, used = np.random.default_rng(seed), CorridorStore(), {}, 0
+    start, capacity = np.zeros(300, dtype=np.int64), np.zeros(300, dtype=np.int32)
+    length = np.zeros(300, dtype=np.int32)
+    for _ in range(40):
+        rows = rng.permutation(300)[: int(rng.integers(0, 300))]
+        portals = rng.integers(0, rng.choice([12, 60, 700]), len(rows))
+        held = [store.portals[start[row] : start[row] + length[row]].tolist() for row in range(300)]
+        block, size = start.copy(), capacity.astype(np.int64)
+        need = [max(16, 1 << int(max(0, each + each // 2 - 1)).bit_length()) for each in portals]
+        wanted = [(row, each) for row, each in zip(rows.tolist(), need, strict=True) if size[row] < each]
+        for row, each in wanted:
+            (block[row],), used = twin.exchange([block[row]], [size[row]], [each], free, used)
+            size[row] = each
+        store.enlarge(rows, portals, start, capacity, length)
+        assert start.tolist() == block.tolist() and capacity.tolist() == size.tolist()
+        for row in range(300):
+            assert store.portals[start[row] : start[row] + length[row]].tolist() == held[row]
+        gone = rng.permutation(300)[:20]
+        store.release(start[gone], capacity[gone])
+        for row in gone.tolist():
+            if capacity[row]:
+                free.setdefault(int(capacity[row]), []).append(int(start[row]))
+        capacity[gone] = length[gone] = 0
+        for row in range(300):
+            length[row] = rng.integers(0, capacity[row] + 1)
+            store.portals[start[row] : start[row] + length[row]] = rng.integers(0, 1 << 30, length[row])
+    assert len(store.state()["cells"]) == used

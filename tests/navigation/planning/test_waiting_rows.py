@@ -62,7 +62,8 @@ def test_lines_are_those_of_lists(seed):
             key, most = int(rng.integers(0, 40)), int(rng.integers(1, BATCH + 1))
             assert head_of(rows, queues, key) == twin.head_of(key)
             heads = np.empty(40, dtype=np.int64)
-            heads_of(rows, queues, np.arange(40), heads)
+            waiting = heads_of(rows, queues, np.arange(40), heads)
+            assert waiting == np.count_nonzero(heads >= 0)
             assert heads.tolist() == [twin.head_of(each) for each in range(40)]
             if what == "a":
                 first, size = take_alone(rows, first, used, is_grown, most, taken)
