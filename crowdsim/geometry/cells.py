@@ -196,70 +196,70 @@ def _lay_out(box, count, per_metre, origin, shape):
 
 
 @lean_kernel
-def _count_cells(start, stop, position, plane_of_row, cells, cell_of_row, tally):
+def _count_cells(start, stop, position, plane_of_row, cells, cell_of_row, counts):
     """Note the cell of each row, and how many rows each cell holds.
 
     Parameters
     ----------
     start, stop : int
-        Lines of `tally`, each for a share of the rows.
+        Lines of `counts`, each for a share of the rows.
     position : (n, 2) float64, m
     plane_of_row : (n,) int32
     cells : Cells
     cell_of_row : (n,) uint32
-    tally : (lines, cells) uint32
+    counts : (lines, cells) uint32
         Receives the counts of the lines' rows.
     """
     shape, origin, per_metre = cells.shape, cells.origin, cells.per_metre
     for share in range(start, stop):
-        for cell in range(tally.shape[1]):
-            tally[share, cell] = np.uint32(0)
-        first, last = _rows_of(share, plane_of_row, tally)
+        for cell in range(counts.shape[1]):
+            counts[share, cell] = np.uint32(0)
+        first, last = _rows_of(share, plane_of_row, counts)
         for row in range(first, last):
             p = plane_of_row[row]
             column = np.int64((position[row, 0] - origin[p, 0]) * per_metre) & shape[p, COLUMN_MASK]
             line = np.int64((position[row, 1] - origin[p, 1]) * per_metre) & shape[p, ROW_MASK]
             cell_number = np.uint32(shape[p, FIRST_CELL] + line * shape[p, COLUMNS] + column)
             cell_of_row[row] = cell_number
-            tally[share, np.uint64(cell_number)] += np.uint32(1)
+            counts[share, np.uint64(cell_number)] += np.uint32(1)
 
 
 @inlined_kernel
-def _rows_of(line, rows, tally):
-    """Return the first of the rows that belong to a line of `tally`, and the one after the last."""
-    return rows.size * line // tally.shape[0], rows.size * (line + 1) // tally.shape[0]
+def _rows_of(line, rows, counts):
+    """Return the first of the rows that belong to a line of `counts`, and the one after the last."""
+    return rows.size * line // counts.shape[0], rows.size * (line + 1) // counts.shape[0]
 
 
 @lean_kernel
-def _lay_out_slots(tally, start):
+def _lay_out_slots(counts, start):
     """Give each cell its slots: within a cell, those of a line's rows follow those of the line before.
 
     Parameters
     ----------
-    tally : (lines, cells) uint32
+    counts : (lines, cells) uint32
         In: how many of a line's rows a cell holds. Out: the slot of the first of them.
     start : (cells + 2,) uint32
         Receives the first slot of each cell.
     """
     slot = np.uint32(0)
-    for cell in range(tally.shape[1]):
+    for cell in range(counts.shape[1]):
         start[cell] = slot
-        for line in range(tally.shape[0]):
-            count = tally[line, cell]
-            tally[line, cell] = slot
+        for line in range(counts.shape[0]):
+            count = counts[line, cell]
+            counts[line, cell] = slot
             slot += count
-    start[tally.shape[1]] = start[tally.shape[1] + 1] = slot
+    start[counts.shape[1]] = start[counts.shape[1] + 1] = slot
 
 
 @lean_kernel
-def _fill_cells(start, stop, position, plane_of_row, cells, cell_of_row, tally):
+def _fill_cells(start, stop, position, plane_of_row, cells, cell_of_row, counts):
     """Put each row of some lines into the next slot of its cell: rows keep their order within a cell."""
     for share in range(start, stop):
-        first, last = _rows_of(share, plane_of_row, tally)
+        first, last = _rows_of(share, plane_of_row, counts)
         for row in range(first, last):
             cell = np.uint64(cell_of_row[row])
-            slot = np.uint64(tally[share, cell])
-            tally[share, cell] += np.uint32(1)
+            slot = np.uint64(counts[share, cell])
+            counts[share, cell] += np.uint32(1)
             cells.x[slot], cells.y[slot] = position[row, 0], position[row, 1]
             cells.row[slot] = np.uint32(row)
             cells.slot[row] = np.uint32(slot)
@@ -267,11 +267,11 @@ def _fill_cells(start, stop, position, plane_of_row, cells, cell_of_row, tally):
 
 
 @lean_kernel
-def _sort_alone(position, plane_of_row, cells, cell_of_row, tally):
-    """Do all steps of the sort, with one line of `tally`: of few agents three calls take most of the time."""
-    _count_cells(0, 1, position, plane_of_row, cells, cell_of_row, tally)
-    _lay_out_slots(tally, cells.start)
-    _fill_cells(0, 1, position, plane_of_row, cells, cell_of_row, tally)
+def _sort_alone(position, plane_of_row, cells, cell_of_row, counts):
+    """Do all steps of the sort, with one line of `counts`: of few agents calls take most of the time."""
+    _count_cells(0, 1, position, plane_of_row, cells, cell_of_row, counts)
+    _lay_out_slots(counts, cells.start)
+    _fill_cells(0, 1, position, plane_of_row, cells, cell_of_row, counts)
 
 
 @inlined_kernel
@@ -407,7 +407,7 @@ class CellIndex:
         self._use = -1, False
         self._count = np.empty(0, dtype=np.int64)
         self._make_planes(FEW_PLANES)
-        self._table = self._tally = np.empty(0, dtype=np.uint32)
+        self._table = self._counts = np.empty(0, dtype=np.uint32)
         self.build(np.empty((0, 2)), np.empty(0, dtype=np.int32))
 
     def build(
@@ -481,15 +481,15 @@ class CellIndex:
         """
         cells = len(self.cells.start) - 2
         lines = max(1, min(team.threads, len(plane_of_row) // _SORTED_AT_ONCE))
-        if lines * cells > self._tally.size:
-            self._tally = np.empty(2 * lines * cells, dtype=np.uint32)
-        tally = self._tally[: lines * cells].reshape(lines, cells)
-        given = position, plane_of_row, self.cells, cell_of_row, tally
+        if lines * cells > self._counts.size:
+            self._counts = np.empty(2 * lines * cells, dtype=np.uint32)
+        counts = self._counts[: lines * cells].reshape(lines, cells)
+        given = position, plane_of_row, self.cells, cell_of_row, counts
         if lines == 1:
             _sort_alone(*given)
             return
         team.run(_count_cells, lines, *given, at_least=1)
-        _lay_out_slots(tally, self.cells.start)
+        _lay_out_slots(counts, self.cells.start)
         team.run(_fill_cells, lines, *given, at_least=1)
 
     def _shown_for(self, count: int, has_heights: bool) -> dict[str, NDArray]:

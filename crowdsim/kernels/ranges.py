@@ -1,9 +1,9 @@
 """How the threads of a team share the ranges of a call, as LLVM's code.
 
-A team has a desk: `WORDS` numbers in memory that all its threads see. Who calls a kernel on a team puts there
-what is to be done and how many ranges are left (the ticket); each thread, the calling one included, takes one
-after the other until none is left. No thread needs the interpreter lock for that: taking a range costs the
-time that a number takes from one core to another, a tenth of a microsecond.
+A team has a desk: `WORDS` numbers in memory that all its threads see. The thread that calls a kernel on a
+team puts there what is to be done and how many ranges are left (the ticket); each thread, that one
+included, takes one after the other until none is left. No thread needs the interpreter lock for that:
+taking a range costs the time that a number takes from one core to another, a tenth of a microsecond.
 
 The ticket holds the number of the call above `LEFT_BITS` bits, and the ranges that are left in them. A thread
 that read an older ticket finds it changed when it comes to take a range, and takes none.
