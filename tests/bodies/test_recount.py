@@ -113,20 +113,20 @@ def test_those_beside_discs_that_moved_are_marked_and_hardly_others(seed):
     crowd = Crowd(rng)
     crowd.separate(team)
     left = crowd.separator._left
-    cells, now = left.cells, left.now
+    cells, now, count = left.cells, left.now, len(crowd.radius)  # there is room for more discs
     moved = rng.choice(len(crowd.radius), 10, replace=False)
     x, y = now.x.copy(), now.y.copy()
     x[moved] += rng.uniform(-0.3, 0.3, 10)
     stale = np.full(len(crowd.radius), COUNTED)
     stale[moved] = MOVED
-    farthest = float(np.hypot(x - now.x, y - now.y).max())
+    farthest = float(np.hypot(x - now.x, y - now.y)[:count].max())
     assert mark_beside(cells, now, now._replace(x=x, y=y), 300, left.widest, left.drift, farthest, stale) == 0
     needed, most = (
         twin.beside(
             moved.tolist(),
-            np.column_stack([now.x, now.y]).tolist(),
-            np.column_stack([x, y]).tolist(),
-            (now.radius + slack / 2.0).tolist(),
+            np.column_stack([now.x, now.y])[:count].tolist(),
+            np.column_stack([x, y])[:count].tolist(),
+            (now.radius[:count] + slack / 2.0).tolist(),
             cells.plane.tolist(),
         )
         for slack in (0.0, SLACK_M)

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from crowdsim.geometry.cells import CELLS_PER_AGENT, FEW_PLANES, LEAST_CELLS, CellIndex, plane_numbers, window
+from crowdsim.geometry.cells import (
+    CELLS_PER_AGENT,
+    FEW_PLANES,
+    LEAST_CELLS,
+    CellIndex,
+    Heights,
+    plane_numbers,
+    window,
+)
+from crowdsim.kernels.threads import Team
 from tests.reference import cells as twin
 
 
@@ -82,6 +91,28 @@ def test_memory_follows_the_agents_and_not_the_area(name):
     cells = CellIndex(0.01).build(position, np.array(layer, dtype=np.int32))
     floors = len(np.unique(layer))
     assert len(cells.start) <= CELLS_PER_AGENT * len(layer) + LEAST_CELLS * floors + 2
+
+
+@pytest.mark.parametrize("threads", [2, 3, 5])
+@pytest.mark.parametrize("name", worlds())
+def test_threads_sort_as_one_does(name, threads, monkeypatch):
+    monkeypatch.setattr("crowdsim.geometry.cells._SORTED_AT_ONCE", 1)  # so that few agents are shared out
+    monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 0)
+    position, layer = worlds()[name]
+    layer, rng = np.array(layer, dtype=np.int32), np.random.default_rng(5)
+    slope = rng.normal(size=(len(layer), 2))
+    heights = Heights(rng.normal(size=len(layer)), slope, 0.5)
+    team = Team(threads)
+    alone, shared = CellIndex(1.0), CellIndex(1.0)
+    for ground in (heights, None):
+        one = alone.build(position, layer, heights=ground)
+        other = shared.build(position, layer, heights=ground, team=team)
+        count = len(layer)
+        for field in ("x", "y", "z", "slope_x", "slope_y"):  # what lies behind the agents is nothing
+            assert np.array_equal(getattr(one, field)[:count], getattr(other, field)[:count]), field
+        for field in ("row", "slot", "plane", "start", "origin", "shape", "per_metre", "step"):
+            assert np.array_equal(getattr(one, field), getattr(other, field)), field
+    team.close()
 
 
 def test_buffers_are_kept_between_builds():
