@@ -119,10 +119,12 @@ def check_points(ground, seed, cells, pairs):
     for k in range(0, len(points) - 1, 2):
         expected = best.shortest(points[k], points[k + 1])
         for is_shared in (0, 1):
+            room = world.slots.header[1, ROOM]
             world.slots.header[1] = 0 * world.slots.header[1] + [
                 *world.slots.header[1, :2],
                 *(0,) * (HEADER_SIZE - 2),
             ]
+            world.slots.header[1, ROOM] = room
             status, total = world.search(points[k], goals, 0.0, goal=k + 1, is_shared=is_shared)
             assert status == (FOUND if np.isfinite(expected) else UNREACHABLE), (seed, k)
             if status == FOUND:
