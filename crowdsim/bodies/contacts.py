@@ -36,7 +36,7 @@ TABLE_COLUMNS = 6
 # discs may lie over one another.
 FIXED, MOVABLE, DRIVEN = (np.uint8(code) for code in range(3))
 
-# How a disc can make way for another: not at all, along a wall, or straight.
+# How a disc can yield to another: not at all, along a wall, or straight.
 STAYS, BENT, STRAIGHT = range(3)
 
 
@@ -281,7 +281,7 @@ def list_contacts(
     can,
     table,
 ):
-    """List the contacts of each disc, and whether the walls let it make way for each.
+    """List the contacts of each disc, and whether the walls let it yield to each.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def list_contacts(
     other : (c,) uint32
         Receives the other slot.
     can : (c,) uint8
-        Receives how the disc can make way by half the overlap, or by all of it for a disc that is never
+        Receives how the disc can yield by half the overlap, or by all of it for a disc that is never
         pushed, keep clear of walls, and come no deeper into discs that are never pushed: STAYS, BENT or
         STRAIGHT.
     table : (c, 6) float64
@@ -408,9 +408,9 @@ def _list_contacts(
                 nx, ny = _normal(dx, dy, distance, row, cells_row[neighbour])
                 other[contact] = np.uint32(neighbour)
                 table[contact, OVERLAP], table[contact, NORMAL_X], table[contact, NORMAL_Y] = overlap, nx, ny
-                way, push_x, push_y = STAYS, -nx, -ny
+                manner, push_x, push_y = STAYS, -nx, -ny
                 if movable[slot] == MOVABLE:
-                    x, y, way, alone = px[slot], py[slot], STRAIGHT, movable[neighbour] != MOVABLE
+                    x, y, manner, alone = px[slot], py[slot], STRAIGHT, movable[neighbour] != MOVABLE
                     length = overlap if alone else 0.5 * overlap
                     dx, dy = -nx * length, -ny * length
                     if not clear_of_walls(
@@ -428,12 +428,12 @@ def _list_contacts(
                         ex, ey = bent_along_walls(
                             barriers, zone[row], reach, x, y, dx, dy, radius[slot], alone
                         )
-                        way, push_x, push_y = (
+                        manner, push_x, push_y = (
                             STAYS if ex == 0.0 and ey == 0.0 else BENT,
                             ex / length,
                             ey / length,
                         )
-                    if is_beside_immovable and not alone and way != STAYS:
+                    if is_beside_immovable and not alone and manner != STAYS:
                         ex, ey = _along_immovables(
                             cells_row, px, py, radius, movable, slot, row, near, found, push_x, push_y
                         )
@@ -451,12 +451,12 @@ def _list_contacts(
                                 length,
                                 radius[slot],
                             )
-                            way, push_x, push_y = (
+                            manner, push_x, push_y = (
                                 BENT if is_clear and (ex != 0.0 or ey != 0.0) else STAYS,
                                 ex,
                                 ey,
                             )
-                can[contact], table[contact, PUSH_X], table[contact, PUSH_Y] = way, push_x, push_y
+                can[contact], table[contact, PUSH_X], table[contact, PUSH_Y] = manner, push_x, push_y
                 contact += 1
 
 
@@ -526,7 +526,7 @@ def scale_pushes(
 @inlined_kernel
 def _stress(close, found, ex, ey):
     """Return the sum (2**-40 m) and the greatest of the overlaps of a disc that moves by (ex,
-    ey) while the others give way as much.
+    ey) while the others yield as much.
     """
     total, greatest = np.int64(0), 0.0
     for place in range(found):
@@ -646,7 +646,7 @@ def _scale_pushes(
 
 @inlined_kernel
 def _share(can, contact, partner):
-    """Return the disc's share of the overlap: half, all where the other can make way less well,
+    """Return the disc's share of the overlap: half, all where the other can yield less well,
     nothing where it can better.
     """
     if can[contact] == STAYS or can[contact] < can[partner]:
@@ -709,7 +709,7 @@ def push_apart(
 
     Notes
     -----
-    Each contact pushes a disc by half the overlap, or by the whole where the other cannot make way; where
+    Each contact pushes a disc by half the overlap, or by the whole where the other cannot yield; where
     neither can, both are pushed along the walls that hinder them. Pushes are divided by the disc's number of
     contacts. A disc whose displacement would bring it into a wall goes without swing, else half as far, as it
     was found to be able to alone, and stays where that would do so too. Source: [Pathfinding undated],

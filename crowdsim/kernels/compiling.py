@@ -283,13 +283,13 @@ class KernelDispatcher(CPUDispatcher):
                     return found
         return super().__call__(*args, **kwargs)
 
-    def on_team(self, desk: int, rows: int, *args: Any) -> list[Any]:
+    def on_team(self, control: int, rows: int, *args: Any) -> list[Any]:
         """Have a team share the rows of a call; return what the kernel returned for each range.
 
         Parameters
         ----------
-        desk : int
-            Address of what `crowdsim.kernels.ranges` calls a desk.
+        control : int
+            Address of what `crowdsim.kernels.ranges` calls a control block.
         rows : int
         *args
             All arguments but the first two.
@@ -299,7 +299,7 @@ class KernelDispatcher(CPUDispatcher):
         TypeError
             If it is no kernel for ranges of rows.
         """
-        given = (desk, rows, *args)
+        given = (control, rows, *args)
         if len(given) == self._arguments:
             for entry in self._last_team_entries[:_MOST_TRIED]:
                 found = entry(*given, True)

@@ -1,9 +1,9 @@
 """Whether what Python gives is what machine code was made for, as LLVM's code.
 
 numba finds the code for a call by the types of all arguments, which it writes down as a text first: three
-quarters of what a call takes. Here the code itself looks: at the kinds of numbers, the dimensions and flags
-of arrays, the names and lengths of tuples. It reads them where Python and numpy keep them; `layout_is_known`
-says whether they do so at the places that are written here.
+quarters of what a call takes. Here the code itself looks: at the kinds of numbers, the dimensions and
+flags of arrays, the classes and lengths of tuples. It reads them where Python and numpy keep them;
+`layout_is_known` says whether they do so at the places that are written here.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ def layout_is_known() -> bool:
         return read(ctypes.c_char_p, read(ctypes.c_void_p, id(given) + _TYPE) + _NAME)
 
     def seen(array: Any) -> tuple[Any, ...]:
+        """Return whether its dtype is where it is looked for, its dimensions and flags, and of the dtype the
+        letter and the order of bytes.
+        """
         dtype = read(ctypes.c_void_p, id(array) + _DTYPE)
         flags = read(ctypes.c_int, id(array) + _FLAGS)
         return (
@@ -102,8 +105,12 @@ def check(api: Any, env_manager: Any, kind: Any, given: Any, unfit: Any) -> None
             _unless(builder, builder.icmp_signed("==", _are_equal(api, its, wanted), _I32(1)), unfit)
         return
     if isinstance(kind, types.BaseTuple):
-        is_named = isinstance(kind, types.BaseNamedTuple)
-        _unless(builder, _is_a(api, given, (kind.instance_class.__name__ if is_named else "tuple",)), unfit)
+        if isinstance(kind, types.BaseNamedTuple):
+            wanted = env_manager.read_const(env_manager.add_const(kind.instance_class))
+            its = _read(builder, given, _TYPE, api.pyobj)
+            _unless(builder, builder.icmp_unsigned("==", its, wanted), unfit)
+        else:
+            _unless(builder, _is_a(api, given, ("tuple",)), unfit)
         size = api.tuple_size(given)
         _unless(builder, builder.icmp_signed("==", size, size.type(len(kind.types))), unfit)
         for k, each in enumerate(kind.types):

@@ -30,7 +30,7 @@ from crowdsim.kernels import ranges
 from crowdsim.kernels.compiling import KernelDispatcher
 from crowdsim.kernels.waiting import looks_in, serve
 
-# What a range has to take to be given to a thread of its own, ns: that takes 1 to 2 us, or far more where the
+# What a range has to take to be given to a thread of its own, ns: that takes 3 to 7 us, or far more where the
 # thread sleeps. Smaller wakes threads for tiny scenes, larger idles cores.
 WORTH_NS = 10_000
 # How long a thread looks for its next range before it sleeps, ns. Larger takes processor time while nothing
@@ -75,9 +75,9 @@ class Team:
         self._helpers: list[_Helper] = []
         self._owner: int = 0
         self._finalizer: Callable[[], Any] = self._helpers.clear
-        self._desk: NDArray[np.int64] = np.zeros(ranges.WORDS, dtype=np.int64)
+        self._control: NDArray[np.int64] = np.zeros(ranges.WORDS, dtype=np.int64)
         self._address: int = 0
-        self._is_out: Any = threading.Lock()  # held while ranges are on the desk
+        self._is_out: Any = threading.Lock()  # held while ranges are in the control block
         self._paces: defaultdict[object, _Pace] = defaultdict(_Pace)  # by kernel
 
     def run(
@@ -106,26 +106,26 @@ class Team:
                 pace.note(rows, perf_counter_ns() - began, is_split=False)
             return values
         try:
-            desk = self._desk_for(parts)
-            values = kernel.on_team(desk, rows, *arguments)
+            control = self._control_for(parts)
+            values = kernel.on_team(control, rows, *arguments)
             if pace is not None:
                 pace.note(rows, perf_counter_ns() - began, is_split=True)
         finally:
             self._is_out.release()
         return values
 
-    def _desk_for(self, parts: int) -> int:
-        """Have threads awake for so many ranges, and return where the desk is."""
+    def _control_for(self, parts: int) -> int:
+        """Have threads awake for so many ranges, and return where the control block is."""
         if self._owner != os.getpid():  # a forked child has the objects but not their threads
             self._owner, self._helpers = os.getpid(), []
-            self._desk = np.zeros(ranges.WORDS, dtype=np.int64)
-            self._address = int(self._desk.ctypes.data)
-            self._finalizer = weakref.finalize(self, _dismiss, self._helpers, self._desk, self._owner)
+            self._control = np.zeros(ranges.WORDS, dtype=np.int64)
+            self._address = int(self._control.ctypes.data)
+            self._finalizer = weakref.finalize(self, _dismiss, self._helpers, self._control, self._owner)
         while len(self._helpers) < parts - 1:
             # with fewer cores than threads, one that looks takes the core of one that works
             looks = looks_in(AWAKE_NS) if self.threads <= available_cores() else 1
-            self._helpers.append(_Helper(self._desk, looks))
-        self._desk[ranges.PARTS] = parts
+            self._helpers.append(_Helper(self._control, looks))
+        self._control[ranges.PARTS] = parts
         for helper in self._helpers[: parts - 1]:
             helper.wake()
         return self._address
@@ -187,14 +187,14 @@ class _Helper:
 
     Parameters
     ----------
-    desk : (WORDS,) int64
+    control : (WORDS,) int64
         Of its team.
     looks : int
         How often it looks for the next range before it sleeps.
     """
 
-    def __init__(self, desk: NDArray[np.int64], looks: int) -> None:
-        self._desk, self._looks = desk, looks
+    def __init__(self, control: NDArray[np.int64], looks: int) -> None:
+        self._control, self._looks = control, looks
         self._sleeps = False
         self._bell = threading.Lock()  # let go: there is something to do
         self._bell.acquire()
@@ -214,13 +214,13 @@ class _Helper:
             self._thread.join()
 
     def _work(self) -> None:
-        desk, looks = self._desk, self._looks
-        while not desk[ranges.STOP]:
-            serve(desk, looks)
+        control, looks = self._control, self._looks
+        while not control[ranges.STOP]:
+            serve(control, looks)
             self._sleeps = True
             # A call that came since `serve` looked last saw a thread that was awake. Later ones wake it: its
-            # caller needs the interpreter lock to look, and holds it until the call is on the desk.
-            if desk[ranges.STOP] or desk[ranges.TICKET] & _LEFT:
+            # caller needs the interpreter lock to look, and holds it until the call is in the control block.
+            if control[ranges.STOP] or control[ranges.TICKET] & _LEFT:
                 self._sleeps = False
                 continue
             self._bell.acquire()
@@ -229,10 +229,10 @@ class _Helper:
 _LEFT = (1 << ranges.LEFT_BITS) - 1
 
 
-def _dismiss(helpers: list[_Helper], desk: NDArray[np.int64], owner: int) -> None:
+def _dismiss(helpers: list[_Helper], control: NDArray[np.int64], owner: int) -> None:
     """End the threads of a team; those of the process that this one was forked from are not here."""
     if owner == os.getpid():
-        desk[ranges.STOP] = 1
+        control[ranges.STOP] = 1
         for helper in helpers:
             helper.wake()
         for helper in helpers:

@@ -189,8 +189,8 @@ class _Wrapper(PyCallWrapper):
 
 
 class _TeamWrapper(_Wrapper):
-    """What a team calls, with the address of its desk and the number of rows in place of the first two
-    arguments.
+    """What a team calls, with the address of its control block and the number of rows in place of the first
+    two arguments.
 
     It returns a list of what the kernel returned for each range.
     """
@@ -200,8 +200,8 @@ class _TeamWrapper(_Wrapper):
         return self._build(team_entry_of(self.fndesc))
 
     def _work(self, api: Any, builder: Any, env_manager: Any, manager: Any, numbers: list[Any]) -> None:
-        desk, rows = builder.inttoptr(numbers[0], _I64.as_pointer()), numbers[1]
-        parts = read(builder, desk, PARTS, "monotonic")
+        control, rows = builder.inttoptr(numbers[0], _I64.as_pointer()), numbers[1]
+        parts = read(builder, control, PARTS, "monotonic")
         # where the ranges find what they need: the rows, the parts, their answers, and the arguments
         answers = builder.alloca(self._answer(), size=parts)
         shared = [rows, parts, answers, *numbers[2:]]
@@ -209,9 +209,9 @@ class _TeamWrapper(_Wrapper):
         for k, each in enumerate(shared):
             builder.store(each, cgutils.gep_inbounds(builder, work, 0, k))
         # before the interpreter lock is let go: a thread that is about to sleep holds it when it looks here
-        offer(builder, desk, self._range(work.type), work, parts)
+        offer(builder, control, self._range(work.type), work, parts)
         state = api.save_thread()
-        finish(builder, desk, parts)
+        finish(builder, control, parts)
         api.restore_thread(state)
         manager.emit_cleanup()
         boxed = api.list_new(parts)

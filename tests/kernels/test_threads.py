@@ -15,7 +15,7 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.kernels import threads
 from crowdsim.kernels.decorator import kernel
 from crowdsim.kernels.threads import MOST_THREADS, Team, available_cores
-from crowdsim.kernels.waiting import read_desk
+from crowdsim.kernels.waiting import read_control
 
 
 @kernel
@@ -199,7 +199,7 @@ def meet(start, stop, there, most):
     """Say that one is there, and look for the others so often; return whether all came."""
     there[start] = 1
     for _ in range(most):
-        if read_desk(there, 0) + read_desk(there, 1) == 2:
+        if read_control(there, 0) + read_control(there, 1) == 2:
             return True
     return False
 
@@ -313,7 +313,7 @@ def test_zero_threads_are_one_for_each_core_that_the_process_may_use():
 
 
 def test_what_a_thread_that_gets_no_core_has_not_begun_is_done_by_the_caller(monkeypatch):
-    monkeypatch.setattr("crowdsim.kernels.threads.serve", lambda desk, looks: time.sleep(0.01))
+    monkeypatch.setattr("crowdsim.kernels.threads.serve", lambda control, looks: time.sleep(0.01))
     team = Team(3)
     assert team.run(bounds, 9, at_least=1) == [(0, 3), (3, 6), (6, 9)]
     monkeypatch.undo()

@@ -9,24 +9,24 @@ from crowdsim.kernels import ranges
 from crowdsim.kernels.waiting import looks_in, serve
 
 
-def a_desk() -> np.ndarray:
+def a_control_block() -> np.ndarray:
     return np.zeros(ranges.WORDS, dtype=np.int64)
 
 
 def test_looks_that_find_nothing_end():
-    desk = a_desk()
-    serve(desk, 1000)
-    assert not desk.any()
+    control = a_control_block()
+    serve(control, 1000)
+    assert not control.any()
 
 
 def test_a_team_that_ends_is_seen_at_once():
-    desk = a_desk()
+    control = a_control_block()
     looks = looks_in(10**10)
-    looking = threading.Thread(target=serve, args=(desk, looks))
+    looking = threading.Thread(target=serve, args=(control, looks))
     looking.start()
     time.sleep(0.05)
     assert looking.is_alive()
-    desk[ranges.STOP] = 1
+    control[ranges.STOP] = 1
     looking.join(5)
     assert not looking.is_alive()
 

@@ -2,9 +2,9 @@
 
 Kernels: pull_straight, straighten_corridor, straighten_many, add_vertices_along_string, group_start,
 group_end, has_vertex, list_portal_vertices, bits_of, vertex_disc, vertices_beside, choose_first_sides,
-choose_sides, add_vertices_off_corridor, move_to_front, tangent, pull_string, inflate, find_bends, lay_string,
-measure_corridors. None is done step by step: what they make together is the shortest path, and that has a
-definition of its own.
+choose_sides, add_vertices_off_corridor, move_to_front, tangent, pull_string, inflate, find_bends,
+lay_string, measure_corridors, measure_corridor_rows. None is done step by step: what they make together
+is the shortest path, and that has a definition of its own.
 """
 
 import heapq

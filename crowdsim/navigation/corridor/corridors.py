@@ -131,19 +131,29 @@ def exchange_blocks(start, old, new, free, free_first, free_count, used, got):
     """
     for i in range(start.size):
         if old[i] > 0:
-            size_class = _size_class(old[i])
-            free[free_first[size_class] + free_count[size_class]] = start[i]
-            free_count[size_class] += 1
+            _give_back(start[i], old[i], free, free_first, free_count)
         got[i] = -1
         if new[i] > 0:
-            size_class = _size_class(new[i])
-            if free_count[size_class] > 0:
-                free_count[size_class] -= 1
-                got[i] = free[free_first[size_class] + free_count[size_class]]
-            else:
-                got[i] = used
-                used += new[i]
+            got[i], used = _take(new[i], free, free_first, free_count, used)
     return used
+
+
+@inlined_kernel
+def _give_back(begin, size, free, free_first, free_count):
+    """Put a block among the free ones of its size."""
+    size_class = _size_class(size)
+    free[free_first[size_class] + free_count[size_class]] = begin
+    free_count[size_class] += 1
+
+
+@inlined_kernel
+def _take(size, free, free_first, free_count, used):
+    """Return where a block begins that is free, or is new, and where the blocks end then."""
+    size_class = _size_class(size)
+    if free_count[size_class] > 0:
+        free_count[size_class] -= 1
+        return free[free_first[size_class] + free_count[size_class]], used
+    return used, used + size
 
 
 @lean_kernel
@@ -213,16 +223,8 @@ def enlarge_blocks(rows, need, start, capacity, length, free, free_first, free_c
             continue
         before = start[row]
         if capacity[row] > 0:
-            size_class = _size_class(capacity[row])
-            free[free_first[size_class] + free_count[size_class]] = before
-            free_count[size_class] += 1
-        size_class = _size_class(need[i])
-        if free_count[size_class] > 0:
-            free_count[size_class] -= 1
-            begin = free[free_first[size_class] + free_count[size_class]]
-        else:
-            begin = used
-            used += need[i]
+            _give_back(before, capacity[row], free, free_first, free_count)
+        begin, used = _take(need[i], free, free_first, free_count, used)
         for k in range(length[row]):
             store[begin + k] = store[before + k]
         start[row], capacity[row] = begin, need[i]

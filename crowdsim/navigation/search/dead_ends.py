@@ -119,7 +119,7 @@ def mark_chains(regions, stamp, generation, slot, polygon, goals, goal):
     for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
         region = regions.of_polygon[goals.piece_polygon[piece]]
         # Of two regions that with the lower number is not above the other, so the chain leads over what is
-        # above it. All on the way from the start to `top` are marked.
+        # above it. All from the start to `top` are marked.
         while region >= 0 and stamp[slot, region] != generation:
             if region < top:
                 stamp[slot, region] = generation
@@ -128,4 +128,4 @@ def mark_chains(regions, stamp, generation, slot, polygon, goals, goal):
                 top = regions.above[top]
                 stamp[slot, top] = generation
             else:
-                break  # no way leads to this piece
+                break  # this piece is in another part of the mesh

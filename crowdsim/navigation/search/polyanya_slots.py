@@ -246,7 +246,7 @@ def measure_clear_round(mesh: NavMesh) -> NDArray[np.float64]:
     how far it is to the nearest side that does not end at it, of the polygons round it.
 
     Other walls lie behind those sides. Less than 0 where the boundary passes twice: there is ground round the
-    vertex between which there is no way.
+    vertex that hangs together nowhere near.
     """
     times = np.bincount(mesh.edge_vertex[mesh.edge_twin < 0], minlength=len(mesh.vertex))
     clear = np.where(times > 1, -1.0, np.inf)
