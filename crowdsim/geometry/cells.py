@@ -22,7 +22,7 @@ CELLS_PER_AGENT = 4
 LEAST_CELLS = 256
 # A thread sorts so many agents at least: smaller takes longer to hand over than to do, larger leaves cores
 # idle.
-_SORTED_AT_ONCE = 2000
+SORTED_AT_ONCE = 2000
 FEW_PLANES = 16  # Up to so many floors are numbered without looking which of them have agents.
 FARTHEST_M = 1e12  # A coordinate beyond this is taken for a fault: float64 resolves 0.1 mm there.
 
@@ -480,7 +480,7 @@ class CellIndex:
         The rows are counted and placed in as many shares as the team has threads.
         """
         cells = len(self.cells.start) - 2
-        lines = max(1, min(team.threads, len(plane_of_row) // _SORTED_AT_ONCE))
+        lines = max(1, min(team.threads, len(plane_of_row) // SORTED_AT_ONCE))
         if lines * cells > self._counts.size:
             self._counts = np.empty(2 * lines * cells, dtype=np.uint32)
         counts = self._counts[: lines * cells].reshape(lines, cells)

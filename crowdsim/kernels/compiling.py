@@ -308,7 +308,8 @@ class KernelDispatcher(CPUDispatcher):
                         self._last_team_entries = _first(entry, self._last_team_entries)
                     return found
         kinds = tuple(map(self.typeof_pyval, given))
-        self.compile(kinds)
+        if kinds not in self.team_entries:
+            self.compile(kinds)
         if kinds not in self.team_entries:
             raise TypeError(
                 f"{self.py_func.__name__} is no kernel for a team: it must return numbers or nothing, and "
@@ -325,6 +326,9 @@ class KernelDispatcher(CPUDispatcher):
         super().add_overload(cres)
         if layout_is_known() and not self.__defaults__:
             self._entries = _first(cres.entry_point, self._entries)
+            for_teams = self.team_entries.get(tuple(cres.signature.args))
+            if for_teams is not None:
+                self._last_team_entries = _first(for_teams, self._last_team_entries)
 
     # What numba asks of a function that another calls.
 

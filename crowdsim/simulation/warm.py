@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.registry import available_models, origin_of
 from crowdsim.bodies.separate import Separator
 from crowdsim.errors import CrowdsimError
+from crowdsim.geometry.cells import SORTED_AT_ONCE, CellIndex
 from crowdsim.kernels.ahead import make_ready
 from crowdsim.kernels.needed import needed_by, the_list
 from crowdsim.kernels.ranges import WORDS
+from crowdsim.kernels.threads import Team
 from crowdsim.kernels.waiting import serve
 from crowdsim.navigation.corridor.measure import straighten_many
 from crowdsim.navigation.mesh.mesh import NavMesh
@@ -474,6 +476,7 @@ def play(scene: Scene, simulate: Callable[..., Any]) -> None:
             for ask in (standing, on_their_way):  # of which some systems have need in few ticks
                 ask(simulation.world.agents)
             serve(np.zeros(WORDS, dtype=np.int64), 1)  # as teams of several threads do
+            _sort_in_shares()
             _count_again(simulation)
 
 
@@ -485,6 +488,13 @@ def _straighten(simulation: Any) -> None:
         agents.corridor_length[none], agents.corridor_capacity[none], world.polygons()[none],
         agents.goal_piece[none], agents.position[none], agents.radius[none], none,
     )  # fmt: skip
+
+
+def _sort_in_shares() -> None:
+    """Sort so many agents that two threads share them."""
+    count, team = 2 * SORTED_AT_ONCE, Team(2)
+    CellIndex().build(np.zeros((count, 2)), np.zeros(count, dtype=np.int32), team=team)
+    team.close()
 
 
 def _take_pile_apart(simulation: Any) -> None:

@@ -96,7 +96,7 @@ def test_memory_follows_the_agents_and_not_the_area(name):
 @pytest.mark.parametrize("threads", [2, 3, 5])
 @pytest.mark.parametrize("name", worlds())
 def test_threads_sort_as_one_does(name, threads, monkeypatch):
-    monkeypatch.setattr("crowdsim.geometry.cells._SORTED_AT_ONCE", 1)  # so that few agents are shared out
+    monkeypatch.setattr("crowdsim.geometry.cells.SORTED_AT_ONCE", 1)  # so that few agents are shared out
     monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 0)
     position, layer = worlds()[name]
     layer, rng = np.array(layer, dtype=np.int32), np.random.default_rng(5)

@@ -11,7 +11,7 @@ import shapely
 
 from crowdsim.geometry.floor_plans import FloorPlan, Join, Plane, Terrain
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_path_rows
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.mesh.floors import build_floors
@@ -216,7 +216,7 @@ def path_of(mesh, start, goal, radius=0.0, costs="time", layers=(-1, -1)):
         begin,
         radii,
     )
-    measure_paths(*corridor, length, effort)
+    measure_path_rows(0, len(length), *corridor, length, effort)
     measure_corridors(*corridor, plan)
     return float(length[0]), float(effort[0]), float(plan[0])
 

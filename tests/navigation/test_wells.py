@@ -10,7 +10,7 @@ from shapely import affinity
 from crowdsim.errors import ScenarioError
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corridors import Corridor
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_path_rows
 from crowdsim.navigation.corridor.trace import make_tracing, trace_path
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
@@ -166,7 +166,7 @@ def test_every_part_of_a_path_lies_in_the_polygon_that_it_is_said_to_lead_over(s
         chords = np.hypot(*np.diff(place, axis=0).T)
         plan, length, effort = np.empty(1), np.empty(1), np.empty(1)
         measure_corridors(*corridor, plan)
-        measure_paths(*corridor, length, effort)
+        measure_path_rows(0, len(length), *corridor, length, effort)
         assert (
             plan[0] == pytest.approx(float(chords @ stretch), rel=1e-9)
             and 1.0 <= stretch.min() <= stretch.max() < 1.007

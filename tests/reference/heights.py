@@ -1,7 +1,7 @@
 """Twins of what is said of heights and slopes: every polygon is looked at, every formula is the definition.
 
-Kernels: height_at, locate_at_height, plan_share, plan_shares, heights_at, step_cost, measure_paths,
-measure_path_rows, trace_path, trace_string, make_tracing, share_ground, on_same_ground, _sort_heights.
+Kernels: height_at, locate_at_height, plan_share, plan_shares, heights_at, step_cost, measure_path_rows,
+trace_path, trace_string, make_tracing, share_ground, on_same_ground, _sort_heights.
 """
 
 import math

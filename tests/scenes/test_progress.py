@@ -10,7 +10,7 @@ import pytest
 import shapely
 
 from crowdsim.measures import deadlock
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_path_rows
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
@@ -300,7 +300,7 @@ def test_a_remaining_length_is_that_of_the_path_ahead_to_some_centimetres(name, 
             if world.is_even:
                 measure_corridors(*corridors, length)
             else:
-                measure_paths(*corridors, length, np.empty(len(rows)))
+                measure_path_rows(0, len(rows), *corridors, length, np.empty(len(rows)))
             off += np.abs(agents.remaining[rows] - length).tolist()
         assert len(off) > 100 and max(off) < most and np.median(off) < 0.12
 

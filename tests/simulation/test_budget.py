@@ -62,9 +62,10 @@ def test_a_recorded_run_in_milliseconds_is_run_again_from_what_it_granted(tmp_pa
         granted = recorded_grants(recording)
         ticks = recording.ticks()
     assert sorted(granted) == list(range(1, TICKS + 1))
-    assert (ticks["expansions_granted"] == 4 * ticks["slices"]).all() and (
-        ticks["expansions"] <= ticks["expansions_granted"]
-    ).all()
+    # Slices are as large as said, or as many times larger as fits.
+    assert (ticks["expansions_granted"] % 4 == 0).all()
+    assert (ticks["expansions_granted"] >= 4 * ticks["slices"]).all()
+    assert (ticks["expansions"] <= ticks["expansions_granted"]).all()
     assert ticks["expansions"].sum() > 0
     for threads in (1, 2):
         with simulation(BY_CLOCK, granted=granted, threads=threads) as run:

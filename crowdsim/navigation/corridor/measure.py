@@ -135,11 +135,15 @@ def straighten_many(mesh, goals, portals, block, ahead, capacity, polygon, piece
 
 
 @kernel
-def measure_paths(mesh, goals, portals, block, ahead, polygon, piece, position, radius, out, effort):
-    """Measure the paths of `measure_corridors` over ground that is not even.
+def measure_path_rows(
+    start, stop, mesh, goals, portals, block, ahead, polygon, piece, position, radius, out, effort
+):
+    """Measure the paths of `measure_corridors` over ground that is not even, for a range of rows.
 
     Parameters
     ----------
+    start, stop : int
+        The first row, and the one after the last.
     mesh : NavMesh
     goals : GoalPieces
     portals : (m,) int32
@@ -161,17 +165,6 @@ def measure_paths(mesh, goals, portals, block, ahead, polygon, piece, position, 
     The path is the shortest in its corridor in plan. Arcs are as steep as chords of them that span at most
     22.5 degrees. Twin: `tests/reference/heights.py`.
     """
-    measure_path_rows(
-        np.int64(0), np.int64(block.size), mesh, goals, portals, block, ahead, polygon, piece, position,
-        radius, out, effort,
-    )  # fmt: skip
-
-
-@kernel
-def measure_path_rows(
-    start, stop, mesh, goals, portals, block, ahead, polygon, piece, position, radius, out, effort
-):
-    """Do what `measure_paths` says for a range of rows."""
     tracing = make_tracing(MOST_VERTICES, mesh.polygon_start.size - 1)
     place, over, stretch = tracing.place, tracing.over, tracing.stretch
     for row in range(start, stop):

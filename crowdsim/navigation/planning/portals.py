@@ -12,7 +12,7 @@ from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corridors import Corridor
 from crowdsim.navigation.corridor.curve import CurveParameters, curve_through
 from crowdsim.navigation.corridor.guess import WaitParameters
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_path_rows
 from crowdsim.navigation.corridor.trace import make_tracing, trace_path
 from crowdsim.navigation.goals.targets import TargetParameters
 from crowdsim.navigation.planning.protocol import ALL, Asked, FoundPaths, Line, SearchSpace
@@ -51,7 +51,7 @@ class FoundCorridors(FoundPaths):
         if mesh.is_even:
             measure_corridors(*corridors, length)
             return length
-        measure_paths(*corridors, length, effort)
+        measure_path_rows(0, len(position), *corridors, length, effort)
         return effort if in_time else length
 
     def lines(self) -> list[Line]:
