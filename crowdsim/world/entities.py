@@ -33,7 +33,8 @@ MOST_THINGS = 2_000_000
 Processor = esper.Processor
 C = TypeVar("C")
 _numbers = itertools.count(1)
-_IN_ESPER = -2  # In place of the component that an entity shares.
+# In place of the component that an entity shares.
+_IN_ESPER, _GONE = -2, -3
 
 
 class Entities:
@@ -54,8 +55,9 @@ class Entities:
     def __init__(self, shared: Sequence[object] = ()) -> None:
         self._shared = shared
         # entities that came with one of these, ascending, and which it is: all that they have, while esper
-        # knows nothing of them
+        # knows nothing of them; those that are gone are left out when they are more than the others
         self._sharing, self._which = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
+        self._gone = 0
         self._context = f"crowdsim-{next(_numbers)}"
         self._of_esper: dict[int, int] = {}  # esper's numbers by entity
         self._entity: dict[int, int] = {}  # and back
@@ -86,8 +88,17 @@ class Entities:
         return entity
 
     def _share(self, entity: NDArray[np.int64], which: NDArray[np.int32]) -> None:
-        self._sharing, self._which = entity, which.astype(np.int32)
+        there = which != _GONE
+        self._sharing, self._which, self._gone = entity[there], which[there].astype(np.int32), 0
         self._forget({type(each) for each in self._shared})
+
+    def _leave(self, place: NDArray[np.int64]) -> None:
+        """Have nothing any more at these places among those that share."""
+        self._which[place] = _GONE
+        self._gone += len(place)
+        self._forget({type(each) for each in self._shared})
+        if 2 * self._gone > len(self._which):
+            self._share(self._sharing, self._which)
 
     def add_discs(self, components: Sequence[tuple[object, ...]]) -> NDArray[np.int64]:
         """The same for discs where agents come for as long as the run lasts."""
@@ -120,9 +131,9 @@ class Entities:
         shares[shares] = self._sharing[place[shares]] == gone[shares]
         if shares.any():
             place = place[shares]
-            is_alone = self._which[place] != _IN_ESPER
+            is_alone = self._which[place] >= 0
             gone = np.concatenate([gone[~shares], gone[shares][~is_alone]])
-            self._share(np.delete(self._sharing, place), np.delete(self._which, place))
+            self._leave(place)
         _enter(self._context)
         for entity in gone.tolist():
             own = self._of_esper.pop(entity)
@@ -196,7 +207,7 @@ class Entities:
             _enter(self._context)
             found = [(self._entity[number], each) for number, each in esper.get_component(kind)]
             if any(type(each) is kind for each in self._shared):
-                rows = np.flatnonzero(self._which != _IN_ESPER)
+                rows = np.flatnonzero(self._which >= 0)
                 pairs = zip(self._sharing[rows].tolist(), self._which[rows].tolist(), strict=True)
                 found += [(entity, cast("C", self._shared[which])) for entity, which in pairs]
             found.sort(key=_by_entity)
@@ -270,7 +281,7 @@ class Entities:
         """Return the place of an entity among those that share and have nothing else; else -1."""
         place = int(np.searchsorted(self._sharing, entity))
         is_alone = (
-            place < len(self._sharing) and self._sharing[place] == entity and self._which[place] != _IN_ESPER
+            place < len(self._sharing) and self._sharing[place] == entity and self._which[place] >= 0
         )
         return place if is_alone else -1
 

@@ -83,6 +83,26 @@ def test_entities_that_share_a_component_have_it_whether_or_not_they_have_others
     entities.close()
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_those_that_share_come_and_go_as_in_a_dictionary(seed):
+    rng, shared = np.random.default_rng(seed), [Other("a"), Other("b")]
+    entities, there = Entities(shared), {}
+    for _ in range(60):
+        which = rng.integers(0, 2, rng.integers(0, 9)).astype(np.int32)
+        there.update(zip(entities.add_sharing(which).tolist(), which.tolist(), strict=True))
+        if there and rng.random() < 0.3:
+            entities.add(int(rng.choice(list(there))), Mark(0))
+        going = [each for each in there if rng.random() < 0.2]
+        entities.delete(going)
+        for each in going:
+            del there[each]
+            with pytest.raises(KeyError):
+                entities.component(each, Other)
+        assert entities.query(Other) == [(each, shared[which]) for each, which in there.items()]
+        assert all(entities.component(each, Other) is shared[which] for each, which in there.items())
+    entities.close()
+
+
 def test_what_has_no_row_takes_no_number_from_what_has_one(entities):
     assert entities.create(Mark(1)) == FIRST_THING + 1
     assert entities.add_rows([(), (Mark(2),)]).tolist() == [1, 2]
