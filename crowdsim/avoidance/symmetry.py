@@ -108,6 +108,7 @@ class _Memory(NamedTuple):
     events: NDArray[np.int32]
 
 
+_NO_ROWS = np.empty(0, dtype=np.int64)
 _HIGHEST = {"holder": MOST, "side": 2}
 _KINDS = {name: "i8" if name == "holder" else "i4" for name in _Memory._fields}
 
@@ -271,6 +272,11 @@ def turn_away(
     touched : (n,) uint8
         Receives UNTOUCHED, EXACT or MUTUAL.
 
+    Returns
+    -------
+    tuple of two int
+        How many are EXACT, and MUTUAL.
+
     Notes
     -----
     The speed is kept; the direction is turned without trigonometry. A positive tangent is a turn to the
@@ -282,6 +288,7 @@ def turn_away(
     """
     blocked, _, _, holder, pressed = progress
     least_exact, greatest_exact, least_ring, greatest_ring, patience, lasts = numbers
+    exact, mutual = 0, 0
     for row in range(start, stop):
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
         out[row, 0], out[row, 1], touched[row] = wx, wy, UNTOUCHED
@@ -325,11 +332,14 @@ def turn_away(
                 half = -half if touched[row] == MUTUAL and side == 2 else half
                 cosine, sine = (1.0 - half * half) / (1.0 + half * half), 2.0 * half / (1.0 + half * half)
                 out[row, 0], out[row, 1] = wx * cosine + wy * sine, wy * cosine - wx * sine
+                exact += touched[row] == EXACT
+                mutual += touched[row] == MUTUAL
         else:
             turning = np.int32(0)
         if turning == 0 and pressed[row] == 0:
             side = np.int32(0)
         new[0][row], new[1][row], new[2][row] = turning, side, events
+    return exact, mutual
 
 
 @inlined_kernel
@@ -397,7 +407,6 @@ def hold_ground(
     retreating,
     holder,
     numbers,
-    out,
     holds,
 ):
     """Take part of the retreat out of the velocities of agents that have gone back for long before an
@@ -408,8 +417,11 @@ def hold_ground(
     start, stop : int
         Range of rows.
     rows : _Rows
-    velocity, preferred_velocity : (n, 2) float64, m/s
-        Velocity of the last step, and what the agent wants now.
+    velocity : (n, 2) float64, m/s
+        In: that of the last step. Out: that which is shown; those of agents that hold no ground stay bit for
+        bit.
+    preferred_velocity : (n, 2) float64, m/s
+        What the agent wants now.
     active : (n,) uint8
     blocker : (n,) int64
         Of the last tick.
@@ -420,11 +432,13 @@ def hold_ground(
     numbers : (3,) float64
         Share of the retreat that stays; ticks of being stalled from which on no agent holds its ground before
         the stalled one; ticks that an agent must have gone back to hold its ground.
-    out : (n, 2) float64, m/s
-        Receives the velocities to be shown; must not alias `velocity`. Those of agents that hold no ground
-        stay bit for bit.
     holds : (n,) uint8
         Receives 1 for those that hold their ground.
+
+    Returns
+    -------
+    int
+        How many hold their ground.
 
     Notes
     -----
@@ -432,10 +446,11 @@ def hold_ground(
     `tests/reference/symmetry.py`.
     """
     kept, patience, after = numbers
+    holding = 0
     for row in range(start, stop):
         vx, vy = velocity[row, 0], velocity[row, 1]
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
-        out[row, 0], out[row, 1], holds[row] = vx, vy, 0
+        holds[row] = 0
         along = vx * wx + vy * wy
         before = blocker[row] if blocker[row] >= 0 else holder[row]
         if active[row] == 0 or along >= 0.0 or before == 0 or retreating[row] < after:
@@ -443,7 +458,9 @@ def hold_ground(
         other = _row_of(rows, before)
         if other >= 0 and stalled[other] < patience and _is_opposed(preferred_velocity, row, other):
             back = (1.0 - kept) * along / (wx * wx + wy * wy)
-            out[row, 0], out[row, 1], holds[row] = vx - back * wx, vy - back * wy, 1
+            velocity[row, 0], velocity[row, 1], holds[row] = vx - back * wx, vy - back * wy, 1
+            holding += 1
+    return holding
 
 
 class SymmetryBreaker:
@@ -636,7 +653,7 @@ class SymmetryBreaker:
             after,
         )
         old, new = memory[5:], following[5:]
-        team.run(
+        found = team.run(
             turn_away,
             n,
             self._rows,
@@ -653,39 +670,34 @@ class SymmetryBreaker:
             touched,
         )
         self._memory, self._next = following, memory
-        if not np.count_nonzero(touched):  # as in most ticks
-            return Touched(0, 0)
-        return Touched(int(np.count_nonzero(touched == EXACT)), int(np.count_nonzero(touched == MUTUAL)))
+        return Touched(sum(exact for exact, _ in found), sum(mutual for _, mutual in found))
 
     def stand(
         self,
-        entity: NDArray[np.int64],
         velocity: NDArray[np.float64],
         preferred_velocity: NDArray[np.float64],
         active: NDArray[np.uint8],
         blocker: NDArray[np.int64],
         tick_length: float,
         team: Team,
-        out: NDArray[np.float64],
-    ) -> NDArray[np.bool_]:
-        """Write the velocities that agents show: of a retreat before oncoming agents
+    ) -> NDArray[np.int64]:
+        """Write the velocities that agents show in place of their own: of a retreat before oncoming agents
         only what has not faded in one tick; see `hold_ground`.
 
-        How they get on is what `adjust` found in this tick.
+        Rows are those of the last call of `adjust`, in this tick, which has found how they get on.
 
         Returns
         -------
-        (n,) bool
-            Agents that hold their ground.
+        (k,) int64
+            Rows of those that hold their ground.
         """
-        holds = np.empty(len(entity), dtype=np.uint8)
-        self._follow(entity, team)
-        (_, _, numbers), memory = _numbers(self.parameters, tick_length), self._memory
-        team.run(
-            hold_ground, len(entity), self._rows, velocity, preferred_velocity, active, blocker,
-            memory.stalled, memory.retreating, memory.holder, numbers, out, holds,
+        count, memory = len(velocity), self._memory
+        holds = np.empty(count, dtype=np.uint8)
+        found = team.run(
+            hold_ground, count, self._rows, velocity, preferred_velocity, active, blocker, memory.stalled,
+            memory.retreating, memory.holder, _numbers(self.parameters, tick_length)[2], holds,
         )  # fmt: skip
-        return holds.view(np.bool_)
+        return holds.nonzero()[0] if sum(found) else _NO_ROWS
 
     def _follow(self, entity: NDArray[np.int64], team: Team) -> None:
         """Carry the memory of agents that are still there over to their new rows."""

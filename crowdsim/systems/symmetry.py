@@ -64,8 +64,8 @@ class BreakSymmetry(System):
     def process(self, tick: Tick) -> None:
         """Let the breaker look at all agents that walk."""
         agents = self.world.agents
-        tick.counts.update(dict.fromkeys(self.counts, 0.0))
         if not self.enabled:
+            tick.counts.update(dict.fromkeys(self.counts, 0.0))
             return
         active = (agents.activity == WALKING).view(np.uint8)
         wanted = agents.preferred_velocity.copy()
@@ -78,26 +78,19 @@ class BreakSymmetry(System):
             float(turned.exact),
             float(turned.mutual),
         )
-        self._last = self._note(tick, EventKind.SYMMETRY_BROKEN, touched, self._last)
-        holds = self._breaker.stand(
-            agents.entity,
-            agents.velocity.copy(),
-            wanted,
-            active,
-            agents.blocker,
-            tick.length,
-            tick.team,
-            agents.velocity,
-        )
-        tick.counts["ground_held"] = self.count_of(holds)
+        rows = touched.nonzero()[0] if turned.exact or turned.mutual else _NONE
+        self._last = self._note(tick, EventKind.SYMMETRY_BROKEN, rows, self._last)
+        holds = self._breaker.stand(agents.velocity, wanted, active, agents.blocker, tick.length, tick.team)
+        tick.counts["ground_held"] = float(len(holds))
         self._held = self._note(tick, EventKind.GROUND_HELD, holds, self._held)
 
     def _note(
-        self, tick: Tick, kind: EventKind, are_touched: NDArray[Any], last: NDArray[np.int64]
+        self, tick: Tick, kind: EventKind, rows: NDArray[np.int64], last: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Note an event for agents that are touched and were not in the last tick; return those that are."""
+        """Note an event for agents of these rows, (k,), that were not among them in the last tick; return
+        which these are.
+        """
         agents = self.world.agents
-        rows = are_touched.nonzero()[0]
         if not len(rows):
             return _NONE
         place = np.searchsorted(last, agents.entity[rows])  # both ascend

@@ -280,9 +280,7 @@ class Entities:
     def _alone(self, entity: int) -> int:
         """Return the place of an entity among those that share and have nothing else; else -1."""
         place = int(np.searchsorted(self._sharing, entity))
-        is_alone = (
-            place < len(self._sharing) and self._sharing[place] == entity and self._which[place] >= 0
-        )
+        is_alone = place < len(self._sharing) and self._sharing[place] == entity and self._which[place] >= 0
         return place if is_alone else -1
 
 

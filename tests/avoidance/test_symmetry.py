@@ -238,7 +238,7 @@ def stand(
     n = len(velocity)
     entity = np.arange(1, n + 1) if entity is None else np.array(entity, dtype=np.int64)
     velocity, preferred = np.array(velocity, dtype=np.float64), np.array(preferred, dtype=np.float64)
-    active, out = np.ones(n, np.uint8) if active is None else active, np.full((n, 2), np.nan)
+    active = np.ones(n, np.uint8) if active is None else active
     breaker = SymmetryBreaker(SymmetryBreaker.Parameters(**parameters))
     known = dict.fromkeys(
         ("blocked", "stalled", "pressed", "turning", "side", "events"), np.zeros(n, np.int32)
@@ -252,9 +252,14 @@ def stand(
             if each is not None
         }
     )
-    return out, breaker.stand(
-        entity, velocity, preferred, active, np.array(blocker, dtype=np.int64), TICK, team, out
-    )
+    rows = breaker.stand(velocity, preferred, active, np.array(blocker, dtype=np.int64), TICK, team)
+    return velocity, np.isin(np.arange(n), rows)
+
+
+def holds_first(breaker, velocity, wish, blocker):
+    """Whether the first of two agents holds its ground."""
+    active = np.ones(2, np.uint8)
+    return 0 in breaker.stand(velocity.copy(), np.array(wish), active, np.array(blocker), TICK, ONE)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -304,70 +309,34 @@ def test_an_agent_that_is_pushed_back_shows_less_of_its_retreat_and_all_of_its_s
 
 def test_no_agent_holds_its_ground_before_one_that_does_not_get_on_until_it_does_again():
     entity, wish, back = [1, 2], [[1.0, 0.0], [-1.0, 0.0]], [-0.8, 0.3]
-    breaker, out = (
-        SymmetryBreaker(SymmetryBreaker.Parameters(retreat_patience=0.5, retreat_after=0.0)),
-        np.empty((2, 2)),
-    )
+    breaker = SymmetryBreaker(SymmetryBreaker.Parameters(retreat_patience=0.5, retreat_after=0.0))
     holds = []
     for other in [-0.4] * 40 + [-0.6] * 40:
         velocity = np.array([back, [other, 0.0]])
         adjust(breaker, entity, [[0.0, 0.0], [0.6, 0.1]], velocity, wish, [2, 1])
-        holds.append(
-            breaker.stand(
-                np.array(entity),
-                velocity,
-                np.array(wish),
-                np.ones(2, np.uint8),
-                np.array([2, 1]),
-                TICK,
-                ONE,
-                out,
-            )[0]
-        )
+        holds.append(holds_first(breaker, velocity, wish, [2, 1]))
     assert holds == [True] * 9 + [False] * 41 + [True] * 30  # 0.5 s are 10 ticks, either way
 
 
 def test_a_step_back_is_left_alone_and_a_long_retreat_is_not():
     entity, wish = [1, 2], [[1.0, 0.0], [-1.0, 0.0]]
-    breaker, out = SymmetryBreaker(SymmetryBreaker.Parameters(retreat_after=0.5)), np.empty((2, 2))
+    breaker = SymmetryBreaker(SymmetryBreaker.Parameters(retreat_after=0.5))
     holds = []
     for own in [-0.8] * 20 + [0.2] * 11 + [-0.8] * 12:
         velocity = np.array([[own, 0.3], [-1.0, 0.0]])
         adjust(breaker, entity, [[0.0, 0.0], [0.6, 0.1]], velocity, wish, [2, 1])
-        holds.append(
-            breaker.stand(
-                np.array(entity),
-                velocity,
-                np.array(wish),
-                np.ones(2, np.uint8),
-                np.array([2, 1]),
-                TICK,
-                ONE,
-                out,
-            )[0]
-        )
+        holds.append(holds_first(breaker, velocity, wish, [2, 1]))
     # 0.5 s are 10 ticks; twice that is remembered, and fades as it grew.
     assert holds == [False] * 9 + [True] * 11 + [False] * 11 + [True] * 12
 
 
 def test_an_agent_pushed_back_along_a_wall_holds_its_ground_before_the_one_that_held_it_up_last():
-    breaker, out = SymmetryBreaker(SymmetryBreaker.Parameters(retreat_after=0.0)), np.empty((2, 2))
+    breaker = SymmetryBreaker(SymmetryBreaker.Parameters(retreat_after=0.0))
     entity, wish, velocity = [1, 2], [[1.0, 0.0], [-1.0, 0.0]], np.array([[-0.8, 0.0], [-1.0, 0.0]])
     holds = []
     for blocker in (-1, 2, -1, -1, 0, -1):
         adjust(breaker, entity, [[0.0, 0.0], [0.6, 0.1]], velocity, wish, [blocker, 1])
-        holds.append(
-            breaker.stand(
-                np.array(entity),
-                velocity,
-                np.array(wish),
-                np.ones(2, np.uint8),
-                np.array([blocker, 1]),
-                TICK,
-                ONE,
-                out,
-            )[0]
-        )
+        holds.append(holds_first(breaker, velocity, wish, [blocker, 1]))
     assert holds == [False, True, True, True, False, False]
 
 
