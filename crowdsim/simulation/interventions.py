@@ -465,9 +465,7 @@ class Interventions:
         CrowdsimError
             If there is no such agent.
         """
-        leaving = np.zeros(len(self.world.agents), dtype=np.bool_)
-        leaving[self._leaving(entity)] = True
-        self.world.retire(leaving)
+        self.world.retire(self._leaving(entity))
 
     def _leaving(self, entity: ArrayLike) -> NDArray[np.int64]:
         """Return the rows of agents that are to leave, which then ask for no path any more."""

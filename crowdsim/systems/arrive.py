@@ -18,7 +18,8 @@ from crowdsim.world.columns import AgentState, PathStatus, Wait
 from crowdsim.world.events import EventKind
 from crowdsim.world.riding import RideStep
 from crowdsim.world.states import WALKING
-from crowdsim.world.world import Itinerary
+
+_NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 
 class Arrive(TickSystem):
@@ -58,7 +59,7 @@ class Arrive(TickSystem):
             wants &= agents.ride_step == RideStep.NONE
         piece = np.empty(len(agents), dtype=np.int32)
         polygon = world.polygons()
-        tick.team.run(
+        found = tick.team.run(
             arrived_many,
             len(agents),
             world.mesh,
@@ -69,8 +70,8 @@ class Arrive(TickSystem):
             agents.position,
             piece,
         )
-        there = (piece >= 0).nonzero()[0]
         tick.counts["arrivals"] = 0.0
+        there = (piece >= 0).nonzero()[0] if sum(found) else _NONE
         if self._turnstiles.has_any:
             there = self._admitted(tick.number, there, world.goals.piece_source[piece[there]])
         if not len(there):
@@ -86,11 +87,11 @@ class Arrive(TickSystem):
         final = np.zeros(len(there), dtype=bool)
         led = self._stop_led(there)
         final[led] = agents.activity[there[led]] == AgentState.ARRIVED
+        own, stages = agents.itinerary[there].tolist(), agents.stage[there].tolist()
         for i, row in enumerate(there.tolist()):
             if led[i]:
                 continue
-            itinerary = world.entities.component(int(agents.entity[row]), Itinerary)
-            stage = int(agents.stage[row]) + 1
+            itinerary, stage = world.itineraries[own[i]], stages[i] + 1
             agents.stage[row] = min(stage, len(itinerary.goals))  # a program sends it on beyond its list
             if stage < len(itinerary.goals):
                 agents.goal[row] = itinerary.goals[stage]

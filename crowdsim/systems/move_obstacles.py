@@ -105,7 +105,7 @@ class MoveObstacles(TickSystem):
         for number in numbers.tolist():
             leaving[self.rows_of(known[number][1])] = True
             known[number][1].first_disc = ABSENT
-        self.world.take_away_obstacles(leaving)
+        self.world.take_away_obstacles(leaving.nonzero()[0])
         self._note(tick, EventKind.OBSTACLE_GONE, known, numbers)
 
     def _add(self, tick: int, known: list[tuple[int, MovingObstacle]], numbers: NDArray[np.int64]) -> None:

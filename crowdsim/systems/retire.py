@@ -15,7 +15,7 @@ class Retire(TickSystem):
 
     def process(self, tick: Tick) -> None:
         """Take them out of the columns, the corridor store and esper."""
-        leaving = self.world.agents.activity == ARRIVED
-        tick.counts["retired"] = self.count_of(leaving)
-        if tick.counts["retired"]:
+        leaving = (self.world.agents.activity == ARRIVED).nonzero()[0]
+        tick.counts["retired"] = float(len(leaving))
+        if len(leaving):
             self.world.retire(leaving, tick.team)

@@ -707,18 +707,17 @@ class AgentColumns:
         self.count = stop
         self._show()
 
-    def remove(self, keep: NDArray[np.bool_], team: Team = ALONE) -> None:
-        """Drop the rows where `keep` is false; the others move up and stay in order."""
-        gone = np.flatnonzero(~keep)
-        if not len(gone):
+    def remove(self, rows: NDArray[np.int64], team: Team = ALONE) -> None:
+        """Drop rows, (k,), ascending; the others move up and stay in order."""
+        if not len(rows):
             return
         if self._placed is None:
             # the widest in turn to either end, so that both halves are about as wide
             widest = sorted(self._arrays.values(), key=lambda array: -array.strides[0])
             arrays = widest[::2] + widest[1::2][::-1]
             self._placed = addresses_of(arrays), np.array([array.strides[0] for array in arrays])
-        team.run(close_up, len(self._arrays), *self._placed, gone, self.count)
-        self.count -= len(gone)
+        team.run(close_up, len(self._arrays), *self._placed, rows, self.count)
+        self.count -= len(rows)
         self._show()
 
     def _reserve(self, rows: int) -> None:

@@ -640,7 +640,7 @@ class World:
         return found
 
     def take_out(self, rows: NDArray[np.int64]) -> None:
-        """Take agents out of the world, (k,) rows, until `put_in` puts them in again as they were."""
+        """Take agents, (k,) rows, ascending, out of the world until `put_in` puts them in as they were."""
         agents = self.agents
         if self.riding is not None:
             let_go(agents, rows)
@@ -649,8 +649,6 @@ class World:
         both = {name: np.concatenate([self.outside[name], more[name]]) for name in more}
         order = np.argsort(both["entity"])
         self.outside = {name: array[order] for name, array in both.items()}
-        leaving = np.zeros(len(agents), dtype=np.bool_)
-        leaving[rows] = True
         self.events.note(
             self.tick + 1,
             EventKind.RETIRED,
@@ -658,8 +656,8 @@ class World:
             agents.position[rows],
             agents.activity[rows],
         )
-        self._release_corridors(leaving)
-        agents.remove(~leaving)
+        self._release_corridors(rows)
+        agents.remove(rows)
 
     def put_in(
         self, entity: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64]
@@ -741,17 +739,17 @@ class World:
         self.agents.append(len(entity), columns)
         return int(entity[0])
 
-    def take_away_obstacles(self, leaving: NDArray[np.bool_]) -> None:
-        """Remove rows of obstacles, (n,) bool, without an event."""
-        self.entities.delete(self.agents.entity[leaving].tolist())
-        self.agents.remove(~leaving)
+    def take_away_obstacles(self, rows: NDArray[np.int64]) -> None:
+        """Remove rows of obstacles, (k,), ascending, without an event."""
+        self.entities.delete(self.agents.entity[rows].tolist())
+        self.agents.remove(rows)
 
-    def retire(self, leaving: NDArray[np.bool_], team: Team = ALONE) -> None:
-        """Remove agents, their corridors and their components in one go;
+    def retire(self, rows: NDArray[np.int64], team: Team = ALONE) -> None:
+        """Remove agents, (k,) rows, ascending, their corridors and their components in one go;
         those that had not arrived are noted as retired.
         """
         agents = self.agents
-        early = leaving & (agents.activity != AgentState.ARRIVED)
+        early = rows[agents.activity[rows] != AgentState.ARRIVED]
         self.events.note(
             self.tick + 1,
             EventKind.RETIRED,
@@ -759,13 +757,13 @@ class World:
             agents.position[early],
             agents.activity[early],
         )
-        self._release_corridors(leaving)
-        self.entities.delete(agents.entity[leaving].tolist())
-        agents.remove(~leaving, team)
+        self._release_corridors(rows)
+        self.entities.delete(agents.entity[rows].tolist())
+        agents.remove(rows, team)
 
-    def _release_corridors(self, leaving: NDArray[np.bool_]) -> None:
+    def _release_corridors(self, rows: NDArray[np.int64]) -> None:
         agents = self.agents
-        self.corridors.release(agents.corridor_start[leaving], agents.corridor_capacity[leaving])
+        self.corridors.release(agents.corridor_start[rows], agents.corridor_capacity[rows])
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives in the world as named arrays."""

@@ -175,11 +175,11 @@ def read_written(read):
 
 
 def leave(self, tick):
-    self.world.retire(self.world.agents.activity == 0)
+    self.world.retire((self.world.agents.activity == 0).nonzero()[0])
 
 
 def remove_by_the_columns(self, tick):
-    self.world.agents.remove(self.world.agents.activity == 1)
+    self.world.agents.remove((self.world.agents.activity == 1).nonzero()[0])
 
 
 def count(self, tick):

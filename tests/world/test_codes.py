@@ -88,7 +88,7 @@ def test_columns_show_the_rows_that_are_there_after_they_came_went_and_grew():
     kept = agents.radius
     kept[1] = 0.5
     assert agents.radius.tolist() == [0.1, 0.5, 0.3]
-    agents.remove(np.array([True, False, True]))
+    agents.remove(np.array([1]))
     assert agents.entity.tolist() == [1, 3] and agents.radius.tolist() == [0.1, 0.3]
     agents.append(1000, {"entity": np.arange(4, 1004)})
     assert len(agents.position) == 1002 and agents.radius[:2].tolist() == [0.1, 0.3]

@@ -38,7 +38,7 @@ def test_ids_that_do_not_ascend_are_refused():
 
 def test_removed_rows_leave_the_others_in_order():
     columns = columns_with([1, 3, 4, 8, 9])
-    columns.remove(np.array([True, False, True, True, False]))
+    columns.remove(np.array([1, 4]))
     assert columns.entity.tolist() == [1, 4, 8] and columns.radius.tolist() == [0.1, 0.4, 0.8]
     columns.append(1, {"entity": np.array([10])})
     assert columns.entity.tolist() == [1, 4, 8, 10] and columns.radius[3] == 0.0
@@ -60,7 +60,7 @@ def test_every_column_closes_up_over_rows_that_go(share, threads, monkeypatch):
                 own[first:] = rng.integers(0, 200, own[first:].shape).astype(column.dtype)
         before, keep = columns.state(), rng.uniform(size=len(columns)) >= share
         keep[rng.integers(0, len(keep))] = share == 0.0
-        columns.remove(keep, team)
+        columns.remove(np.flatnonzero(~keep), team)
         assert len(columns) == np.count_nonzero(keep)
         for name, column in before.items():
             assert np.array_equal(getattr(columns, name), column[keep], equal_nan=True), name
@@ -80,7 +80,7 @@ def test_state_and_restore_give_the_same_rows():
     columns.position[:] = np.random.default_rng(0).normal(size=(3, 2))
     kept = columns.state()
     columns.position[:] = 0.0
-    columns.remove(np.array([False, True, False]))
+    columns.remove(np.array([0, 2]))
     columns.restore(kept)
     for column in AGENT_COLUMNS:
         assert np.array_equal(getattr(columns, column.name), kept[column.name], equal_nan=True)

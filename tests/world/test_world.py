@@ -87,7 +87,7 @@ def test_two_worlds_do_not_see_each_other():
     first, second = small_world(), small_world()
     first.spawn(newcomers(3), np.zeros(3, dtype=np.int64))
     second.spawn(newcomers(2), np.zeros(2, dtype=np.int64))
-    first.retire(np.array([True, False, False]))
+    first.retire(np.array([0]))
     assert first.agents.entity.tolist() == [2, 3] and second.agents.entity.tolist() == [1, 2]
     assert (
         second.entities.component(1, Itinerary).leaves and not first.entities.component(2, Itinerary).leaves
@@ -99,7 +99,7 @@ def test_two_worlds_do_not_see_each_other():
 def test_a_restored_world_goes_on_numbering_where_it_was():
     world = small_world()
     world.spawn(newcomers(6), np.zeros(6, dtype=np.int64))
-    world.retire(np.array([False, True, False, False, False, True]))
+    world.retire(np.array([1, 5]))
     state = world.state()
     other = small_world()
     other.spawn(newcomers(6), np.zeros(6, dtype=np.int64))
@@ -119,7 +119,7 @@ def test_retire_frees_corridors_and_notes_only_agents_that_had_not_arrived():
     world.agents.corridor_start[0], world.agents.corridor_capacity[0] = start, 16
     world.agents.activity[1] = 3  # arrived
     world.events.take()
-    world.retire(np.array([True, True]))
+    world.retire(np.array([0, 1]))
     assert world.corridors.exchange(none, none, np.array([16]))[0] == start
     events = world.events.take()
     assert events["kind"].tolist() == [EventKind.RETIRED] and events["entity"].tolist() == [1]

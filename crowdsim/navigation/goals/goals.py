@@ -313,8 +313,16 @@ def arrived_many(start, stop, mesh, goals, goal, polygon, wants, position, out):
     position : (n, 2) float64, m
     out : (n,) int32
         Receives the pieces, -1 for those that have not arrived or are not looked at.
+
+    Returns
+    -------
+    int
+        How many have arrived.
     """
+    arrived = 0
     for row in range(start, stop):
         out[row] = -1
         if wants[row] == 1:
             out[row] = arrived_piece(mesh, goals, goal[row], polygon[row], position[row, 0], position[row, 1])
+            arrived += out[row] >= 0
+    return arrived

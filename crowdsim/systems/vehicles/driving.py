@@ -259,8 +259,7 @@ class Driving:
     def _arrive(self, tick: Tick, row: int) -> None:
         """Let a vehicle leave that has come to its goal."""
         world, agents, drive = self.world, self.world.agents, self.drive_of(row)
-        leaving = np.zeros(len(agents), dtype=np.bool_)
-        leaving[self.discs_of(row)] = True
+        leaving = np.arange(len(agents))[self.discs_of(row)]
         agents.first_disc[row], agents.drive_speed[row] = NO_DISC, 0.0
         agents.velocity[row] = 0.0
         agents.activity[row] = AgentState.ARRIVED
