@@ -161,6 +161,7 @@ def _from_template(file: Path | None, template: str) -> None:
 
 
 def check_name(file: Path) -> None:
+    """Raise CrowdsimError unless a file is named as scenarios are."""
     if file.suffix not in (".yaml", ".yml"):
         raise CrowdsimError(
             f'"{file}" does not end in .yaml. Write for example '

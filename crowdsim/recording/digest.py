@@ -10,6 +10,7 @@ a chance of 2**-64; they protect against accidents, not against an adversary.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -195,13 +196,14 @@ def _seed(dtype: np.dtype[Any]) -> np.uint64:
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
     """Return the bytes of an array of numbers, writable (one compiled kernel serves all) and in C order."""
-    flags = array.flags
-    flat = (
-        array.reshape(-1)
-        if flags.c_contiguous and flags.writeable
-        else np.ascontiguousarray(array).reshape(-1).copy()
-    )
+    flat = array.reshape(-1) if _shows_bytes(array) else np.ascontiguousarray(array).reshape(-1).copy()
     return flat.view(np.uint8)
+
+
+def _shows_bytes(array: NDArray[Any]) -> bool:
+    """Return whether `_bytes` is a view of an array."""
+    flags = array.flags
+    return bool(flags.c_contiguous and flags.writeable)
 
 
 def digest(array: NDArray[Any]) -> np.uint64:
@@ -219,14 +221,36 @@ def digest(array: NDArray[Any]) -> np.uint64:
 
 def column_digests(columns: Mapping[str, NDArray[Any]], team: Team = ALONE) -> NDArray[np.uint64]:
     """Return the digest of every column, shape (k,), in the order of the mapping."""
-    arrays = columns.values()
-    data, seeds = [_bytes(array) for array in arrays], _seeds(tuple(array.dtype for array in arrays))
-    out = np.empty(len(seeds), dtype=np.uint64)
-    for first in range(0, len(data), _AT_ONCE):
-        last = first + _AT_ONCE
-        given = (*data[first:last], *_NO_BYTES[len(data) - first :])
-        team.run(digest_each, _AT_ONCE, given, seeds[first:last], out[first:last])
-    return out[: len(data)]
+    return ColumnDigests().of(list(columns.values()), team)
+
+
+class ColumnDigests:
+    """Digests columns tick after tick. While they are the same arrays it is known where their bytes are."""
+
+    def __init__(self) -> None:
+        self._arrays: list[NDArray[Any]] = []
+        self._calls: list[tuple[tuple[NDArray[np.uint8], ...], NDArray[np.uint64]]] = []
+
+    def of(self, arrays: list[NDArray[Any]], team: Team = ALONE) -> NDArray[np.uint64]:
+        """Return the digest of each array, shape (k,)."""
+        if len(arrays) != len(self._arrays) or not all(map(operator.is_, arrays, self._arrays)):
+            self._look_at(arrays)
+        out = np.empty(len(self._calls) * _AT_ONCE, dtype=np.uint64)
+        for number, (data, seeds) in enumerate(self._calls):
+            team.run(digest_each, _AT_ONCE, data, seeds, out[number * _AT_ONCE : (number + 1) * _AT_ONCE])
+        return out[: len(arrays)]
+
+    def _look_at(self, arrays: list[NDArray[Any]]) -> None:
+        data, seeds = [_bytes(array) for array in arrays], _seeds(tuple(array.dtype for array in arrays))
+        self._calls = [
+            (
+                (*data[first : first + _AT_ONCE], *_NO_BYTES[len(data) - first :]),
+                seeds[first : first + _AT_ONCE],
+            )
+            for first in range(0, len(data), _AT_ONCE)
+        ]
+        # bytes that had to be copied are those of this tick
+        self._arrays = arrays if all(map(_shows_bytes, arrays)) else []
 
 
 @cache

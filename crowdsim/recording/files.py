@@ -328,6 +328,7 @@ def is_same(one: Path, other: Path) -> bool:
 
 
 def synchronise_folder(out: Path) -> None:
+    """Have the disk know the name of a file that has just been made or renamed."""
     # some network file systems refuse to synchronise folders; the file itself is safe by then
     with contextlib.suppress(OSError):
         synchronise(out.parent)

@@ -55,6 +55,7 @@ def by_form(form_of: Callable[[Any], str | None], expects: str) -> Any:
 
 
 def is_number(value: Any) -> TypeGuard[float]:
+    """Return whether a value of a file is a number; truth values are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

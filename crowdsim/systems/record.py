@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.recording.digest import column_digests, digest, run_digest
+from crowdsim.recording.digest import ColumnDigests, digest, run_digest
 from crowdsim.saved import Arrays, Saved
 from crowdsim.systems.base.own import STATE, OwnSystem
 from crowdsim.systems.base.system import Setup, System, Tick, TickSystem
@@ -87,13 +87,14 @@ class Record(TickSystem):
             has_connections=setup.world.riding is not None,
         )
         self._columns = names[: len(names) - len(self.own)]
+        self._digests = ColumnDigests()
         self.fold = 0
         self.last: NDArray[np.uint64] = np.zeros(len(self._columns) + len(self.own), dtype=np.uint64)
 
     def process(self, tick: Tick) -> None:
         """Digest, and record the frame."""
         agents = self.world.agents
-        digests = column_digests({name: getattr(agents, name) for name in self._columns}, tick.team)
+        digests = self._digests.of([getattr(agents, name) for name in self._columns], tick.team)
         tick.digests = self.last = np.concatenate([digests, state_digests(self.own)]) if self.own else digests
         self.fold = run_digest(tick.digests.reshape(1, -1), self.fold)
         if self.recorder is not None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from crowdsim.recording.digest import (
+    ColumnDigests,
     block_digests,
     block_xxh64,
     column_digests,
@@ -227,6 +228,26 @@ def test_columns_have_the_digests_of_each_alone(shift):
     columns["fixed"].flags.writeable = False
     assert column_digests(columns).tolist() == [int(digest(array)) for array in columns.values()]
     assert column_digests({}).shape == (0,)
+
+
+def test_columns_that_change_or_are_others_are_digested_as_they_are_now():
+    rng = np.random.default_rng(0)
+    fixed, whole = np.arange(10.0), rng.normal(size=(20, 2))
+    shown = fixed[:]
+    shown.flags.writeable = False
+    digests = ColumnDigests()
+    for arrays in (
+        [np.arange(30), whole],
+        [rng.normal(size=7), whole[:5]],
+        [whole[:, 0], fixed],
+        [shown, fixed],
+        [],
+        [np.arange(9.0)] * 20,
+    ):
+        for change in range(3):
+            for array in (whole, fixed, *(each for each in arrays if each.flags.writeable)):
+                array += change
+            assert digests.of(arrays).tolist() == [int(digest(array)) for array in arrays]
 
 
 def test_the_digests_of_eight_are_those_of_the_twin():

@@ -36,6 +36,7 @@ class CutSeam:
 
     @property
     def parts(self) -> list[EdgeKey]:
+        """Its pieces between one point and the next."""
         return [edge_key(a, b) for a, b in itertools.pairwise(self.points)]
 
 
