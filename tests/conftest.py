@@ -9,6 +9,7 @@ import gc
 import hashlib
 import os
 import re
+import signal
 import sys
 from collections import Counter, defaultdict
 
@@ -17,6 +18,10 @@ import pytest
 # workers compile side by side; helpers of their own would only be more
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("CROWDSIM_COMPILE_PROCESSES", "1")
+
+# The background jobs of a shell ignore ctrl-C, and so do their children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Bytecode is kept, of tests and of what the many processes that they start import: without it every worker
 # and every command would compile all of it anew.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -46,11 +45,7 @@ def crowdsim(
 
 
 def start(arguments: Sequence[str | Path], *, cwd: Path = ROOT, **options: Any) -> subprocess.Popen[str]:
-    """Start ``crowdsim`` and return at once; it heeds Ctrl-C even if these tests are a shell's background
-    job, whose children ignore it.
-    """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Start ``crowdsim`` and return at once."""
     command = [sys.executable, "-m", "crowdsim.cli", *map(str, arguments)]
     return subprocess.Popen(
         command,
