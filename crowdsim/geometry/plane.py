@@ -104,6 +104,27 @@ def segments_apart(ax, ay, bx, by, cx, cy, dx, dy):
 
 
 @lean_kernel
+def are_beyond(ax, ay, bx, by, cx, cy, dx, dy, distance):
+    """Return whether segments ab and cd are for sure farther apart than a distance (m), without a division or
+    a root: in x or in y alone, or since the line of one has all of the other far on one side.
+    """
+    far = 1.000001 * distance
+    if (
+        min(cx, dx) - max(ax, bx) > far
+        or min(ax, bx) - max(cx, dx) > far
+        or min(cy, dy) - max(ay, by) > far
+        or min(ay, by) - max(cy, dy) > far
+    ):
+        return True
+    ux, uy, vx, vy = bx - ax, by - ay, dx - cx, dy - cy
+    c_side, d_side = ux * (cy - ay) - uy * (cx - ax), ux * (dy - ay) - uy * (dx - ax)
+    if c_side * d_side > 0.0 and min(c_side * c_side, d_side * d_side) > far * far * (ux * ux + uy * uy):
+        return True
+    a_side, b_side = vx * (ay - cy) - vy * (ax - cx), vx * (by - cy) - vy * (bx - cx)
+    return a_side * b_side > 0.0 and min(a_side * a_side, b_side * b_side) > far * far * (vx * vx + vy * vy)
+
+
+@lean_kernel
 def arc_tangent(x):
     """Return atan(x) (radians) for finite x >= 0 to 4 units in the last place, the same on every processor.
 

@@ -68,6 +68,27 @@ def test_distances_agree_with_exact_arithmetic(p):
         assert math.hypot(x - float(ex), y - float(ey)) <= 1e-9
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.one_of(small, st.floats(-100.0, 100.0)), min_size=8, max_size=8),
+    st.one_of(st.just(0.0), st.floats(0.0, 150.0)),
+)
+def test_segments_are_beyond_a_distance_only_where_they_are(p, distance):
+    apart = float(twin.segments_apart(*p))
+    if plane.are_beyond(*p, distance):
+        assert apart > distance
+    assert not plane.are_beyond(*p, max(apart, 1e-9))
+    assert not plane.are_beyond(*p, max(plane.segments_apart(*p), 1e-9))
+
+
+def test_most_segments_that_are_far_apart_are_told():
+    rng = np.random.default_rng(0)
+    drawn = rng.uniform(-1.0, 1.0, (2000, 8))
+    far = [p for p in drawn if plane.segments_apart(*p) > 0.3]
+    told = [p for p in drawn if plane.are_beyond(*p, 0.3)]
+    assert 0.7 * len(far) < len(told) <= len(far)
+
+
 def test_segments_that_cross_or_touch_are_no_distance_apart():
     assert plane.segments_apart(0.0, 0.0, 2.0, 2.0, 0.0, 2.0, 2.0, 0.0) == 0.0
     assert plane.segments_apart(0.0, 0.0, 2.0, 0.0, 1.0, 0.0, 1.0, 5.0) == 0.0

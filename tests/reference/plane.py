@@ -1,7 +1,7 @@
 """Twins of the kernels of `crowdsim.geometry.plane`, in exact rational numbers where these exist.
 
 Kernels: orientation, turns_left_for_sure, in_circle_for_sure, nearest_on_segment, distance_to_segment,
-segments_apart, arc_tangent, angle_between.
+segments_apart (which are_beyond is held to), arc_tangent, angle_between.
 """
 
 import math

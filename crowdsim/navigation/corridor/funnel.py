@@ -307,7 +307,9 @@ def inflate(mesh, string, found, radius, end, parts):
         return found
     vertices, bends = string.vertices, string.bends
     for _ in range(4 * string.vertex_count + 8):
-        changed = False
+        is_done = (
+            True  # unless the string is taken off a disc: only then parts are others than were looked at
+        )
         i = -1
         while i < min(found, parts - 1):
             place = _deepest_vertex(mesh, string, found, i, radius, end)
@@ -317,7 +319,6 @@ def inflate(mesh, string, found, radius, end, parts):
                     bends[k] = bends[k - 1]
                 bends[i + 1] = place
                 found += 1
-                changed = True
             else:
                 i += 1
         i = 0
@@ -339,10 +340,10 @@ def inflate(mesh, string, found, radius, end, parts):
                 for k in range(i, found - 1):
                     bends[k] = bends[k + 1]
                 found -= 1
-                changed = True
+                is_done = False
             else:
                 i += 1
-        if not changed:
+        if is_done:
             break
     return found
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.plane import orientation, segments_apart
+from crowdsim.geometry.plane import are_beyond, orientation, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.mesh.floor_seams import IN_LINE_M
 
@@ -196,11 +196,10 @@ def _is_portal_beside(mesh, vertices, place, px, py, qx, qy, within):
     if left < 0 or left & BRUSH or right >= 0:
         return False
     a, b = left >> VERTEX, ~right >> VERTEX
+    ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
     return (
-        segments_apart(
-            px, py, qx, qy, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-        )
-        <= within
+        not are_beyond(px, py, qx, qy, ax, ay, bx, by, within)
+        and segments_apart(px, py, qx, qy, ax, ay, bx, by) <= within
     )
 
 

@@ -13,7 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.plane import distance_to_segment, nearest_on_segment, orientation, segments_apart
+from crowdsim.geometry.plane import (
+    are_beyond,
+    distance_to_segment,
+    is_beyond,
+    nearest_on_segment,
+    orientation,
+    segments_apart,
+)
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.corridor.portal_vertices import (
     BRUSH,
@@ -315,8 +322,10 @@ def add_vertices_off_corridor(mesh, polygon, ax, ay, bx, by, radius, vertices, f
             if mesh.is_wall_vertex[vertex] != 1 or count >= vertices.size:
                 continue
             px, py = mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]
-            if distance_to_segment(px, py, ax, ay, bx, by) >= 2.0 * radius or _is_out_of_reach(
-                mesh, flood.seam[place], px, py, ax, ay, bx, by
+            if (
+                is_beyond(px, py, ax, ay, bx, by, 2.0 * radius)
+                or distance_to_segment(px, py, ax, ay, bx, by) >= 2.0 * radius
+                or _is_out_of_reach(mesh, flood.seam[place], px, py, ax, ay, bx, by)
             ):
                 continue
             if not (has_vertex(vertices, first, last, vertex) or has_vertex(vertices, known, count, vertex)):
@@ -413,21 +422,20 @@ def _flood_along(mesh, polygon, ax, ay, bx, by, within, flood):
     while done < reached:
         current, seam = flood.queue[done], flood.seam[done]
         done += 1
+        sx, sy, tx, ty, is_there = part_before(mesh, seam, ax, ay, bx, by)
+        if not is_there:
+            continue
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             twin = mesh.edge_twin[edge]
             if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == serial:
                 continue
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
-            if is_before(mesh, seam, p) and is_before(mesh, seam, q):
-                continue
-            sx, sy, tx, ty, is_there = part_before(mesh, seam, ax, ay, bx, by)
-            if (
-                is_there
-                and segments_apart(
-                    sx, sy, tx, ty, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
-                )
-                < within
+            px, py, qx, qy = mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
+            if are_beyond(sx, sy, tx, ty, px, py, qx, qy, within) or (
+                is_before(mesh, seam, p) and is_before(mesh, seam, q)
             ):
+                continue
+            if segments_apart(sx, sy, tx, ty, px, py, qx, qy) < within:
                 flood.stamp[mesh.edge_polygon[twin]] = serial
                 flood.queue[reached], flood.seam[reached] = (
                     mesh.edge_polygon[twin],
