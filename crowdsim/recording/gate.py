@@ -330,7 +330,7 @@ class Packed:
             found = stream.decompress(data, size)
             # the checksum stands behind the last byte
             rest = stream.decompress(stream.unconsumed_tail, 1) if not stream.eof else b""
-        except isal_zlib.error:
+        except isal_zlib.error:  # type: ignore[misc]  # a class, which its stub has as an instance
             raise Damage(f"the checksum of {self._name} is wrong") from None
         if rest or not stream.eof:
             raise Damage(f"{self._name} unpacks to more than a chunk has")
