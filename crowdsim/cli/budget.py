@@ -10,6 +10,7 @@ import typer
 from crowdsim.cli.options import PICTURES, Force, new_output
 from crowdsim.cli.shell import table, tell
 from crowdsim.errors import CrowdsimError
+from crowdsim.printable import counted
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
@@ -62,13 +63,18 @@ def describe(recording: Recording, milliseconds: float | None, worst: int) -> di
     Raises
     ------
     CrowdsimError
-        If it holds no tick.
+        If it holds no tick, or not what its ticks took.
     """
     from crowdsim.measures.budget import frame_times, system_costs
 
     timings, ticks = recording.timings(), recording.ticks()
     if not len(timings):
         raise CrowdsimError(f"{recording.path}: holds no tick, so there is no time to account for.")
+    if not recording.layout.systems:
+        raise CrowdsimError(
+            f"{recording.path}: holds {counted(len(ticks), 'tick')}, but not what the systems took in them, "
+            "so there is no time to account for."
+        )
     own = recording.header.parameters.get("budget.milliseconds")
     limit = (
         milliseconds if milliseconds is not None else float(own) if isinstance(own, (int, float)) else None

@@ -65,7 +65,8 @@ def frame_times(timings: pd.DataFrame, milliseconds: float | None = None) -> pd.
     DataFrame
         tick; total_ms, planning_ms; share_ms: what the budget left to planning, NaN without a budget;
         over_ms: how much longer than its share planning took, below 0 where it was done earlier; is_over:
-        longer than the budget; culprit: the system that is farthest above its own median.
+        longer than the budget; culprit: the system that is farthest above its own median, empty where there
+        are no systems.
     """
     systems = _systems(timings)
     costs = timings[systems] / 1e6
@@ -81,7 +82,7 @@ def frame_times(timings: pd.DataFrame, milliseconds: float | None = None) -> pd.
             "share_ms": budget - others,
             "over_ms": planning - (budget - others),
             "is_over": total > budget,
-            "culprit": [systems[i] for i in np.argmax(above, axis=1)] if len(above) else [],
+            "culprit": [systems[i] for i in np.argmax(above, axis=1)] if above.size else [""] * len(above),
         }
     )
     table.attrs["units"] = {

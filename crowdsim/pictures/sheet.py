@@ -288,8 +288,9 @@ def _draw_panel(
     """
     geometry = scenario.geometry
     if name == "budget":
-        if not recording.commit.ticks:
-            part.text(0.5, 0.5, "no tick was recorded", ha="center")
+        if not recording.commit.ticks or not recording.layout.systems:
+            what = "what systems took was not recorded" if recording.commit.ticks else "no tick was recorded"
+            part.text(0.5, 0.5, what, ha="center")
             return []
         own = recording.header.parameters.get("budget.milliseconds")
         draw_budget_in(part, recording, float(own) if isinstance(own, (int, float)) else None)

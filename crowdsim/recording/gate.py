@@ -26,13 +26,13 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
+from isal import isal_zlib
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError, RecordingError
@@ -316,16 +316,21 @@ class Packed:
         if len(data) != size:
             raise Damage(f"{self._name} has {len(data):,} bytes where a chunk has {size:,}")
         if len(self._filters) == 2 and self.dtype.itemsize > 1:
-            data = np.frombuffer(data, dtype=np.uint8).reshape(self.dtype.itemsize, -1).T.tobytes()
+            planes = np.frombuffer(data, dtype=np.uint8).reshape(self.dtype.itemsize, -1)
+            # byte by byte: to transpose all at once takes three times as long
+            whole = np.empty(planes.shape[::-1], dtype=np.uint8)
+            for byte, plane in enumerate(planes):
+                whole[:, byte] = plane
+            return whole.view(self.dtype).reshape(-1, *self.shape[1:])
         return np.frombuffer(data, dtype=self.dtype).reshape(-1, *self.shape[1:])
 
     def _inflated(self, data: bytes, size: int) -> bytes:
-        stream = zlib.decompressobj()
+        stream = isal_zlib.decompressobj()  # three to four times as fast as zlib's
         try:
             found = stream.decompress(data, size)
             # the checksum stands behind the last byte
             rest = stream.decompress(stream.unconsumed_tail, 1) if not stream.eof else b""
-        except zlib.error:
+        except isal_zlib.error:  # type: ignore[misc]  # a class, which its stub has as an instance
             raise Damage(f"the checksum of {self._name} is wrong") from None
         if rest or not stream.eof:
             raise Damage(f"{self._name} unpacks to more than a chunk has")

@@ -5,6 +5,8 @@ import pandas as pd
 
 from crowdsim.measures import budget as measured
 from crowdsim.simulation import budget
+from tests.cli.command import crowdsim
+from tests.measures.long_runs import record_walkers
 
 MS = 1_000_000
 TIMINGS = pd.DataFrame(
@@ -52,3 +54,16 @@ def test_without_a_budget_nothing_is_over_and_the_share_is_not_a_number():
 def test_a_run_without_ticks_has_numbers_that_are_none():
     table = measured.system_costs(TIMINGS[:0])
     assert np.isnan(table["p50_ms"]).all() and len(measured.frame_times(TIMINGS[:0], 4.0)) == 0
+
+
+def test_without_systems_nothing_is_to_blame_and_nothing_costs():
+    frames = measured.frame_times(TIMINGS[["tick"]], 4.0)
+    assert set(frames["culprit"]) == {""} and not frames["total_ms"].any() and not frames["is_over"].any()
+    assert measured.system_costs(TIMINGS[["tick"]])["system"].tolist() == ["tick_total"]
+
+
+def test_the_verb_says_where_a_recording_does_not_have_what_systems_took(tmp_path):
+    done = crowdsim(["budget", record_walkers(tmp_path / "a.h5", 4, 3)])
+    assert done.returncode == 2 and done.stdout == ""
+    assert "holds 3 ticks, but not what the systems took in them" in done.stderr
+    assert "Traceback" not in done.stderr

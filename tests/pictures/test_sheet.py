@@ -21,6 +21,7 @@ from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
 from tests.crowds import room, simulation
+from tests.measures.long_runs import record_walkers
 
 
 @pytest.fixture(scope="module")
@@ -252,3 +253,14 @@ def test_agents_that_wait_for_a_door_are_grey_and_named_in_the_legend(tmp_path: 
         plt.close(figure)
     assert notes == ["1 stuck at the end"]
     assert words[-2:] == ["stuck at the end: 1", "waiting by design: 2"]
+
+
+def test_a_sheet_says_that_what_systems_took_was_not_recorded(tmp_path: Path) -> None:
+    with open_run(record_walkers(tmp_path / "run.h5", 4, 3)) as recording:
+        sheet.draw_sheet(recording, tmp_path / "all.png", dpi=40)
+        scenario = scenario_of_run(recording.header, "run")
+        figure = run_picture.pyplot().figure()
+        sheet._draw_panel(figure, "budget", recording, scenario, SimpleNamespace(), 1)
+    assert [text.get_text() for text in figure.texts] == ["what systems took was not recorded"]
+    assert not figure.axes
+    run_picture.pyplot().close(figure)

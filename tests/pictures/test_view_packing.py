@@ -1,5 +1,6 @@
 """Packed arrays come back as they were, and a page is thinned no more than it has to be."""
 
+import zlib
 from unittest import mock
 
 import numpy as np
@@ -9,7 +10,16 @@ from hypothesis import strategies as st
 
 from crowdsim.errors import RecordingError
 from crowdsim.pictures.view import moves
-from crowdsim.pictures.view.moves import LIMIT, STEP_M, Packer, Thinning, in_steps, kept_frames, stretches
+from crowdsim.pictures.view.moves import (
+    LIMIT,
+    STEP_M,
+    Packer,
+    Thinning,
+    deflated,
+    in_steps,
+    kept_frames,
+    stretches,
+)
 from tests.reference.view_packing import unpack
 
 NUMBERS = st.lists(st.integers(-(2**43), 2**43), max_size=12)
@@ -38,6 +48,17 @@ def test_numbers_come_back_whatever_they_are(pieces, order, at_a_time):
     facts, arrays = unpack(whole)
     assert facts == {"name": "</script>"}
     assert arrays["row_x"] == rows
+
+
+def test_parts_of_all_kinds_are_one_stream_of_zlib_and_hardly_larger_than_at_the_highest_level():
+    random = np.random.default_rng(1)
+    walks = np.abs(np.rint(random.normal(0.0, 12.0, 300_000))).astype(np.uint8).tobytes()
+    waits = np.repeat(random.integers(0, 4, 60), 5_000).astype(np.uint8).tobytes()
+    words = b"".join(b"north %d;" % number for number in range(20_000))
+    parts = [walks, waits, b"", words, b"x", walks[:100_000] + words]
+    stream = deflated(parts)
+    assert zlib.decompress(stream) == b"".join(parts)
+    assert len(stream) < 1.05 * len(zlib.compress(b"".join(parts), 9))
 
 
 def test_even_motion_is_a_byte_at_most():

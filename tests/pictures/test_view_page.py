@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pytest
 
-from crowdsim.pictures.view import page
+from crowdsim.pictures.view import moves, page
 from crowdsim.pictures.view.facts import gather
 from crowdsim.pictures.view.moves import Thinning
 from crowdsim.pictures.view.page import assemble, write_page
@@ -18,6 +18,7 @@ from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import parse_scenario, scenario_of_run
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import BUSY
+from tests.measures.long_runs import record_walkers
 from tests.reference.view_packing import unpack
 
 NASTY = "</script><script>alert('1')</script><b>&amp;"
@@ -257,3 +258,25 @@ def test_the_page_knows_which_agents_belong_together(tmp_path):
     assert "drawParty" in text
     without = page_of(recorded(tmp_path / "a.h5", document(), until=3), tmp_path / "a.html")[3]
     assert "agent_party" not in without
+
+
+@pytest.mark.parametrize("at_a_time", [7, 100, 1000])
+def test_pieces_without_a_frame_that_is_kept_are_not_read(at_a_time, tmp_path, monkeypatch):
+    path = record_walkers(tmp_path / "run.h5", 100, 21)
+    with open_run(path) as recording:
+        scenario = scenario_of_run(recording.header, "run")
+        whole = gather(recording, scenario, Thinning(9, 1))[0]
+        ranges, rows = [], type(recording).rows
+
+        def noting(self, start, stop, columns=None):
+            ranges.append((start, stop))
+            return rows(self, start, stop, columns)
+
+        monkeypatch.setattr(type(recording), "rows", noting)
+        monkeypatch.setattr(moves, "BLOCK_ROWS", at_a_time)
+        assert gather(recording, scenario, Thinning(9, 1))[0] == whole
+    wanted = np.zeros(2100, dtype=bool)
+    for frame in (0, 9, 18, 20):
+        wanted[100 * frame : 100 * (frame + 1)] = True
+    pieces = [(first, min(first + at_a_time, 2100)) for first in range(0, 2100, at_a_time)]
+    assert ranges == [piece for piece in pieces if wanted[slice(*piece)].any()]
