@@ -19,6 +19,7 @@ from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAR_X, NEAR_
 from crowdsim.geometry.cells import Cells
 from crowdsim.geometry.walls import WallFrame, Walls, wall_frame
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.held_pages import held_like
 from crowdsim.kernels.threads import Team
 
 # How much farther than last tick the last neighbour is looked for at first: a guess that costs time where it
@@ -281,7 +282,8 @@ class NeighbourModel(StatelessModel, ABC):
             return
         self.prepare(count)
         if view.walls is not self._walls:
-            self._walls, self._frame = view.walls, wall_frame(view.walls)
+            frame = wall_frame(view.walls)
+            self._walls, self._frame = view.walls, held_like(view.walls.start, frame)
         fastest = max(
             team.run(
                 gather_states,

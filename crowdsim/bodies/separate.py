@@ -12,6 +12,7 @@ from crowdsim.bodies import contacts, recount
 from crowdsim.bodies.clearance import Barriers, barriers, move_off_walls
 from crowdsim.geometry.cells import CellIndex, Cells, Heights
 from crowdsim.geometry.walls import Walls
+from crowdsim.kernels.held_pages import held_like
 from crowdsim.kernels.simd import LANES
 from crowdsim.kernels.threads import Team
 from crowdsim.tunable import param
@@ -472,7 +473,8 @@ class Separator:
     def _see(self, walls: Walls, open_edges: Walls | None) -> None:
         """Lay out walls and open edges for kernels, if they are others than before."""
         if walls is not self._seen[0] or open_edges is not self._seen[1]:
-            self._seen, self._barriers = (walls, open_edges), barriers(walls, open_edges)
+            self._seen = walls, open_edges
+            self._barriers = held_like(walls.start, barriers(walls, open_edges))
 
     def _pass(
         self,

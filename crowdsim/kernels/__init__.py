@@ -7,7 +7,8 @@ disk under a hash of its sources.
 Reading order: `decorator` (the one way in, and the cache), `sources` (what a kernel is made of), `compiling`,
 `wrapping` and `front_end` (numba, quicker), `needed` and `ahead` (what a run needs, compiled by several
 processes), `threads` (ranges of rows side by side), `simd` (sixteen numbers at once), `growing` (arrays that
-grow), `cache_folder` and `disk_cache` (what is kept on disk, and where).
+grow), `cache_folder`, `disk_cache` and `stored_arrays` (what is kept on disk, and where and how), `maps` and
+`held_pages` (how much of that is in memory).
 """
 
 from __future__ import annotations

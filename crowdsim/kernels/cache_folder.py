@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _MOST_LINKS = 40  # As in Linux.
@@ -177,25 +178,40 @@ def _private_directory() -> Path:
     return folder
 
 
-def read_kept(path: Path) -> bytes | None:
-    """Return the content of a file in the cache;
+def open_kept(path: Path) -> BinaryIO | None:
+    """Return a file in the cache, open for reading;
     None if there is none, or another user could have written it.
     """
     try:
         above = path.parent.lstat()
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-            both = above, os.fstat(file.fileno())
-            if any(
-                status.st_uid not in _trusted() or status.st_mode & _OTHERS_WRITE for status in both
-            ) or not stat.S_ISDIR(above.st_mode):
-                return None
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+    except OSError:
+        return None
+    both = above, os.fstat(file.fileno())
+    if any(
+        status.st_uid not in _trusted() or status.st_mode & _OTHERS_WRITE for status in both
+    ) or not stat.S_ISDIR(above.st_mode):
+        file.close()
+        return None
+    return file
+
+
+def read_kept(path: Path) -> bytes | None:
+    """Return the content of a file in the cache;
+    None if there is none, or another user could have written it.
+    """
+    file = open_kept(path)
+    if file is None:
+        return None
+    try:
+        with file:
             return file.read()
     except OSError:
         return None
 
 
-def keep(path: Path, data: bytes) -> None:
-    """Put a file into the cache; it gets its name when it is whole.
+def keep(path: Path, *data: bytes | memoryview) -> None:
+    """Put a file into the cache, of parts one after the other; it gets its name when it is whole.
 
     Raises
     ------
@@ -208,7 +224,8 @@ def keep(path: Path, data: bytes) -> None:
         with os.fdopen(
             os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb"
         ) as file:
-            file.write(data)
+            for part in data:
+                file.write(part)
         scratch.replace(path)
     except BaseException:
         scratch.unlink(missing_ok=True)

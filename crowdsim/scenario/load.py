@@ -532,6 +532,26 @@ def _refuse_idle_numbers(
             why = "does nothing on this ground: no terrain has a speed or a price of its own"
         if why:
             problems.add(("navigation", "terrain_cell"), f"terrain_cell {why}", way_out, key=True)
+    if (
+        scenario is not None
+        and _is_changed(scenario, "navigation", "tiles_in_memory")
+        and not scenario.values["tile_size"] > 0.0
+    ):
+        problems.add(
+            ("navigation", "tiles_in_memory"),
+            "tiles_in_memory is a share of tiles, and the ground is in one piece",
+            "Write navigation: {tile_size: 250}, for example, to have tiles of 250 m, or leave it out.",
+            key=True,
+        )
+    share = 1.0 if scenario is None else scenario.values.get("tiles_in_memory", 1.0)
+    for path, chosen in navigations.items():
+        if chosen.values.get("tiles_in_memory", share) != share:
+            problems.add(
+                (*path, "tiles_in_memory"),
+                "tiles_in_memory is of the ground, on which all groups stand",
+                "Write it in the scenario's own navigation, with kind: hierarchical, or leave it out.",
+                key=True,
+            )
     # Over cells, an agent with a wall in the line to its next waypoint asks again with replanning off too.
     on_cells = any(chosen.needs_cells for chosen in navigations.values())
     if (

@@ -17,7 +17,9 @@ from crowdsim.avoidance.model import AvoidanceModel, wall_reach
 from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.geometry.steps import Steps
-from crowdsim.kernels.disk_cache import kept_arrays
+from crowdsim.geometry.walls import Walls
+from crowdsim.kernels.disk_cache import kept_arrays, key_of
+from crowdsim.kernels.held_pages import HeldPages, can_hold
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.floors import build_floor_grid, weigh_floors
@@ -34,11 +36,10 @@ from crowdsim.navigation.mesh.build import (
 )
 from crowdsim.navigation.mesh.floors import build_floors
 from crowdsim.navigation.mesh.group_ground import GroupGround
-from crowdsim.navigation.mesh.kept import kept_mesh, mesh_of_kept
-from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.navigation.mesh.kept import kept_lists, kept_mesh, mesh_of_kept
+from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
 from crowdsim.navigation.mesh.surface_mesh import build_surface, surface_steps
 from crowdsim.navigation.mesh.terrain import cell_over
-from crowdsim.navigation.mesh.wall_lists import with_lists
 from crowdsim.navigation.mesh.watchers import Watchers
 from crowdsim.navigation.planners import planner_kind
 from crowdsim.navigation.planning.mesh_planner import CostParameters
@@ -284,11 +285,13 @@ def _cached_mesh(
     scenario: Scenario, parameters: MeshParameters, reach: float, closed: Sequence[Any]
 ) -> MeshBuild:
     """Return the mesh of a scenario's ground; a large one comes from the disk cache, under a hash of what its
-    polygons are made of. The lists of walls are made for the reach, whether or not it comes from there.
+    polygons are made of, and the lists of walls under that and the reach.
     """
     geometry = scenario.geometry
     exits = exits_by_floor(scenario)
-    if sum(shapely.get_num_coordinates(ground) for ground in geometry.grounds) < LEAST_CACHED_VERTICES:
+    share = scenario.navigation.values.get("tiles_in_memory", 1.0)
+    vertices = sum(shapely.get_num_coordinates(ground) for ground in geometry.grounds)
+    if vertices < LEAST_CACHED_VERTICES and share == 1.0:
         return _built_mesh(geometry, exits, parameters, reach, closed)
     parts = [
         repr(
@@ -317,23 +320,30 @@ def _cached_mesh(
         repr(("closed", each[0])).encode() + each[1].wkb if geometry.floors else b"closed" + each.wkb
         for each in closed
     ]
-    fresh: list[MeshBuild] = []
 
     def make() -> dict[str, NDArray[Any]]:
-        fresh.append(_built_mesh(geometry, exits, parameters, reach, closed))
-        if isinstance(fresh[0], TiledBuild):
-            return fresh[0].tiles.kept()
-        return kept_mesh(fresh[0].mesh, fresh[0].walls)
+        fresh = _built_mesh(geometry, exits, parameters, reach, closed)
+        return fresh.tiles.kept() if isinstance(fresh, TiledBuild) else kept_mesh(fresh.mesh, fresh.walls)
 
-    cached = kept_arrays("meshes", __file__, parts, make)
-    if fresh:
-        return fresh[0]
+    def lists(mesh: NavMesh, walls: Walls) -> Walls:
+        return kept_lists(mesh, walls, reach, key)
+
+    key = key_of(__file__, parts)
+    cached = kept_arrays("meshes", __file__, [key], make)
     if parameters.tile_size > 0.0:
         numbers = tile_numbers(geometry, parameters.tile_size)
-        tiles = TiledMesh.from_kept(cached, numbers, reach, geometry.clearance)
-        return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
+        held = None
+        if share < 1.0:
+            if not can_hold():
+                raise NavigationError(
+                    f"tiles_in_memory {share:g} needs a system that says which pages are in memory and takes "
+                    "them back (Linux, with /proc/self/pagemap). Leave it out: then all tiles are."
+                )
+            held = HeldPages(share)
+        tiles = TiledMesh.from_kept(cached, numbers, lists, geometry.clearance, held)
+        return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles, key=key)
     mesh, walls = mesh_of_kept(cached)
-    return MeshBuild(mesh, with_lists(mesh, walls, reach), parameters, exits.get(-1))
+    return MeshBuild(mesh, lists(mesh, walls), parameters, exits.get(-1), key=key)
 
 
 def _built_mesh(
@@ -570,6 +580,7 @@ def planner_of(built: Built, chosen: Chosen, own: OwnGround, standing: Sequence[
                 None if world.mesh is built.mesh_build.mesh else built.mesh_build.mesh,
                 world.mesh,
                 own.watchers,
+                built.mesh_build.key if mesh is built.mesh_build.mesh else b"",
             ),
             chosen,
         )

@@ -37,6 +37,9 @@ class Probe(Processor):
         """Let the system do its part of the tick."""
         start = time.perf_counter_ns()
         self.system.process(tick)
+        held = self.system.world.held
+        if held is not None:
+            held.trim_if_over()
         self._readings[self._place] = time.perf_counter_ns() - start
         if self._recorder is not None and not self.system.is_idle:
             self._recorder.trace_system(

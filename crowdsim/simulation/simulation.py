@@ -203,6 +203,8 @@ class Simulation(Interventions):
         elif self.recorder is not None:
             self.recorder.begin(self.world.tick, self.world.agents, self.built, events)
         self._play()
+        if self.world.held is not None:
+            self.world.held.trim()
 
     def _play(self) -> None:
         """Do again what a program did after this tick."""
@@ -267,6 +269,8 @@ class Simulation(Interventions):
             self.world.entities.process(tick)
         finally:
             self.is_in_tick = False
+        if self.world.held is not None:
+            self.world.held.trim()
         readings = np.array(self._readings, dtype=np.int64)
         self.world.tick = tick.number
         events = self.world.events.take()

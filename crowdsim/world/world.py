@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crowdsim.geometry.cells import Heights
 from crowdsim.geometry.steps import Steps
 from crowdsim.geometry.walls import Walls
+from crowdsim.kernels.held_pages import HeldPages, held_like
 from crowdsim.kernels.threads import ALONE, Team
 from crowdsim.navigation.corridor.corridors import CorridorStore
 from crowdsim.navigation.goals.destinations import MOST_FLOORS, Change, Destinations, Points
@@ -367,6 +368,11 @@ class World:
         found[has_one] = groups[group[has_one]]
         return found
 
+    @property
+    def held(self) -> HeldPages | None:
+        """What holds the mesh, where a share of it is in memory at most; else None."""
+        return None if self.tiles is None else self.tiles.held
+
     def take_tiles(self, goals: GoalPieces | None = None) -> None:
         """Stand on the tiles as they are now: their mesh, their walls, and the goals,
         which are cut anew if they were not yet.
@@ -478,7 +484,7 @@ class World:
     def _list_walls(self, reach: float) -> None:
         if self.tiles is not None:
             self.tiles.wall_reach = reach  # for the lists that are made when tiles change
-        self.walls = with_lists(self.mesh, self.walls, reach)
+        self.walls = held_like(self.walls.start, with_lists(self.mesh, self.walls, reach))
 
     def open_edges(self) -> Walls:
         """Return the edges where the ground ends without a wall, with lists of those near each polygon."""

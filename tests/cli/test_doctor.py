@@ -109,7 +109,7 @@ def test_kernels_of_other_versions_are_counted_and_pruned_and_ours_stay(cache: P
         folder.mkdir(parents=True)
         (folder / "one.py310.nbc").write_bytes(bytes(1000))
     (cache / "meshes").mkdir()
-    (cache / "meshes" / "kept.npz").write_bytes(b"mesh")
+    (cache / "meshes" / "kept.arrays").write_bytes(b"mesh")
     facts = examine()["cache"]
     assert (facts["kernels"], facts["bytes"], facts["unused_kernels"], facts["unused_bytes"]) == (
         1,
@@ -121,7 +121,7 @@ def test_kernels_of_other_versions_are_counted_and_pruned_and_ours_stay(cache: P
     assert (
         ours.is_dir()
         and not any(folder.exists() for folder in others)
-        and (cache / "meshes" / "kept.npz").exists()
+        and (cache / "meshes" / "kept.arrays").exists()
     )
     assert examine()["cache"]["unused_kernels"] == 0
 

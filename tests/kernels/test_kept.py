@@ -41,7 +41,7 @@ def test_other_parts_are_other_arrays(calls: list[int]) -> None:
 
 def test_a_spoilt_file_is_made_anew(calls: list[int], tmp_path: Path) -> None:
     made(calls, b"a")
-    (file,) = (tmp_path / "things").glob("*.npz")
+    (file,) = (tmp_path / "things").glob("*.arrays")
     file.write_bytes(file.read_bytes()[:100])
     made(calls, b"a")
     assert len(calls) == 2
@@ -52,20 +52,20 @@ def test_only_the_newest_are_kept(calls: list[int], tmp_path: Path, monkeypatch:
     monkeypatch.setattr(kept, "MOST_KEPT", 3)
     for number in range(6):
         made(calls, bytes([number]))
-    assert len(list((tmp_path / "things").glob("*.npz"))) == 3
+    assert len(list((tmp_path / "things").glob("*.arrays"))) == 3
 
 
 def test_what_is_kept_takes_so_many_bytes_at_most(
     calls: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made(calls, b"a")
-    (file,) = (tmp_path / "things").glob("*.npz")
+    (file,) = (tmp_path / "things").glob("*.arrays")
     size = file.stat().st_size
     for most, left in ((3.5, 3), (0.5, 1)):
         monkeypatch.setattr(kept, "MOST_KEPT_BYTES", most * size)
         for number in range(6):
             made(calls, bytes([number]), str(most).encode())
-        assert len(list((tmp_path / "things").glob("*.npz"))) == left
+        assert len(list((tmp_path / "things").glob("*.arrays"))) == left
     last = len(calls)
     made(calls, bytes([5]), b"0.5")
     assert len(calls) == last  # the newest is there

@@ -93,7 +93,7 @@ def test_the_ground_of_a_large_city_is_made_once_and_read_to_the_last_digit(monk
     assert first.wkb == again.wkb == make_city(2000.0, 3).ground.wkb and len(made) == 1
     assert made_city.ground_of_city(2000.0, 4).wkb != first.wkb
     assert made_city.ground_of_city(500.0, 3).wkb == make_city(500.0, 3).ground.wkb  # is not kept
-    assert len(list((tmp_path / "cities").glob("*.npz"))) == 2
+    assert len(list((tmp_path / "cities").glob("*.arrays"))) == 2
 
 
 def test_ground_is_not_widened_to_check_it_where_nothing_asks(monkeypatch):

@@ -93,8 +93,6 @@ def cut_goals(mesh: NavMesh, shapes: Sequence[GoalShape]) -> GoalPieces:
     GoalPieces
         A goal that nowhere meets the mesh has no pieces.
     """
-    outlines = shapely.linearrings(mesh.vertex[mesh.edge_vertex, :2], indices=mesh.edge_polygon)
-    tree = shapely.STRtree(shapely.polygons(outlines))
     own: list[list[tuple[int, int, NDArray[np.float64]]]] = []
     for number, goal in enumerate(shapes):
         if goal.shape is None:
@@ -105,7 +103,7 @@ def cut_goals(mesh: NavMesh, shapes: Sequence[GoalShape]) -> GoalPieces:
                 [(int(polygon), number, np.array([[goal.shape.x, goal.shape.y]]))] if polygon >= 0 else []
             )
         else:
-            own.append(_cut_region(mesh, tree, goal, number))
+            own.append(_cut_region(mesh, goal, number))
     for number, goal in enumerate(shapes):
         if goal.shape is None:
             own[number] = sorted(
@@ -129,14 +127,37 @@ def cut_goals(mesh: NavMesh, shapes: Sequence[GoalShape]) -> GoalPieces:
     )
 
 
-def _cut_region(
-    mesh: NavMesh, tree: Any, goal: GoalShape, number: int
-) -> list[tuple[int, int, NDArray[np.float64]]]:
+def _near(mesh: NavMesh, shape: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return the polygons of a mesh that meet a shape, ascending, and their outlines: only those in the cells
+    under it are looked at.
+    """
+    if shape.is_empty:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=object)
+    low_x, low_y, high_x, high_y = shapely.bounds(shape).tolist()
+    columns, rows = mesh.bin_shape.tolist()
+    cells = np.floor((np.array([[low_x, low_y], [high_x, high_y]]) - mesh.bin_origin) / mesh.bin_size)
+    cells += np.array([[-1.0], [1.0]])  # one more to each side: cells of polygons are rounded, too
+    (left, bottom), (right, top) = np.clip(cells, 0, [columns - 1, rows - 1]).astype(np.int64).tolist()
+    parts = [
+        mesh.bin_polygon[mesh.bin_start[row * columns + left] : mesh.bin_start[row * columns + right + 1]]
+        for row in range(bottom, top + 1)
+    ]
+    polygon = np.unique(np.concatenate(parts)).astype(np.int64)
+    sides = mesh.polygon_start[polygon + 1] - mesh.polygon_start[polygon]
+    number = np.repeat(np.arange(len(polygon)), sides)
+    place = np.arange(len(number)) - (np.cumsum(sides) - sides)[number]
+    corner = mesh.edge_vertex[mesh.polygon_start[polygon][number] + place]
+    outlines = shapely.polygons(shapely.linearrings(mesh.vertex[corner, :2], indices=number))
+    meets = shapely.intersects(outlines, shape)
+    return polygon[meets], outlines[meets]
+
+
+def _cut_region(mesh: NavMesh, goal: GoalShape, number: int) -> list[tuple[int, int, NDArray[np.float64]]]:
     pieces = []
-    for polygon in np.sort(tree.query(goal.shape, predicate="intersects")).tolist():
+    for polygon, outline in zip(*_near(mesh, goal.shape), strict=True):
         if goal.layer >= 0 and mesh.polygon_layer[polygon] != goal.layer:
             continue
-        common = shapely.intersection(tree.geometries[polygon], goal.shape)
+        common = shapely.intersection(outline, goal.shape)
         for part in shapely.get_parts(common):
             if part.geom_type != "Polygon" or part.area < SMALLEST_PIECE_M2:
                 continue
@@ -148,7 +169,7 @@ def _cut_region(
                 for shape in convex
                 if shape.area >= SMALLEST_PIECE_M2
             ]
-            pieces += [(polygon, number, c) for c in sorted(corners, key=lambda c: c.tolist())]
+            pieces += [(int(polygon), number, c) for c in sorted(corners, key=lambda c: c.tolist())]
     return pieces
 
 

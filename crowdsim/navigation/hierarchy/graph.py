@@ -31,10 +31,9 @@ class AreaCosts(NamedTuple):
     cost: NDArray[np.float64]
 
 
-def no_costs(nodes: AreaNodes) -> AreaCosts:
-    """Return room for costs; all are infinite."""
-    start = np.concatenate([[0], np.cumsum(np.diff(nodes.start) ** 2)]).astype(np.int64)
-    return AreaCosts(start, np.full(int(start[-1]), np.inf))
+def starts_of_costs(nodes: AreaNodes) -> NDArray[np.int64]:
+    """Return where the costs of each area begin, (areas + 1,)."""
+    return np.concatenate([[0], np.cumsum(np.diff(nodes.start) ** 2)]).astype(np.int64)
 
 
 @lean_kernel

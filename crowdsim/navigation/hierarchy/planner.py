@@ -4,20 +4,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel
-from crowdsim.kernels.disk_cache import kept_arrays
+from crowdsim.kernels.disk_cache import kept_arrays, key_of
+from crowdsim.kernels.growing import lazy_zeros
+from crowdsim.kernels.held_pages import holder_of
+from crowdsim.kernels.maps import give_back_row
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.hierarchy.areas import find_areas, find_centres
-from crowdsim.navigation.hierarchy.graph import measure_areas, measure_over_centres, no_costs
+from crowdsim.navigation.hierarchy.graph import (
+    AreaCosts,
+    measure_areas,
+    measure_over_centres,
+    starts_of_costs,
+)
 from crowdsim.navigation.hierarchy.known import KnownCosts, keys_of
-from crowdsim.navigation.hierarchy.nodes import place_nodes
+from crowdsim.navigation.hierarchy.nodes import AreaNodes, place_nodes
 from crowdsim.navigation.hierarchy.search import (
     ENDED,
     KNOWN,
@@ -25,6 +35,7 @@ from crowdsim.navigation.hierarchy.search import (
     NO_LAYER,
     PHASE,
     PIECE,
+    SINCE,
     STATE_SIZE,
     TREE_BEFORE,
     WIDTH_STEP_M,
@@ -45,7 +56,7 @@ from crowdsim.navigation.planning.work import Work
 from crowdsim.navigation.search.a_star import FASTEST, copy_corridor, corridor_size, make_slots
 from crowdsim.navigation.search.ground_filter import GroundPrices
 from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
-from crowdsim.navigation.search.portal_points import place_points
+from crowdsim.navigation.search.portal_points import PortalPoints, place_points
 from crowdsim.navigation.search.portal_prices import set_prices
 from crowdsim.navigation.search.sharing import NO_TREE, ShareParameters
 from crowdsim.navigation.search.slot_fields import EXPANSIONS, FOUND, GOAL, IS_SEEDED, STATUS
@@ -63,6 +74,10 @@ KNOWN_COSTS = KnownCosts()
 LEAST_KEPT_AREAS = 50
 USUAL_AREA_M, USUAL_WORKSPACE = 100.0, 4
 NO_START = -1  # In place of the polygon of a start: trees are grown for no agent in particular.
+# Expansions after which a slot gives the memory of the ground that it searched back, before its next request:
+# so slots take what a few searches touch, and not what all of them did, some 33 MB a slot in a city of 10 km.
+# Smaller takes new pages more often.
+MOST_SINCE = 8000
 
 
 @dataclass(frozen=True)
@@ -92,6 +107,18 @@ class HierarchyParameters:
             "and paths bend more at the borders of areas; more look at less of it twice"
         ),
     )
+    tiles_in_memory: float = param(
+        1.0,
+        "",
+        low=0.01,
+        high=1.0,
+        source="[Mononen 2010], Save Games and All That; [Levy 1982]",
+        why=(
+            "share of what the tiles of the mesh have, with the graph over them, that is in memory at most "
+            "after a tick; the rest comes from the disk when it is looked at; smaller takes less memory and "
+            "more time, and changes nothing else; 1: all of it"
+        ),
+    )
     nodes: str = param(
         "portals",
         "",
@@ -106,6 +133,8 @@ class HierarchyParameters:
 
 @inlined_kernel
 def _begin(search, work, slot, job):
+    if search.state[slot, SINCE] >= search.most_since:
+        return -1
     request = work.requests[job]
     set_prices(search.ground, slot, request)
     begin_area_search(
@@ -143,6 +172,11 @@ def _finish(search, work, slot, job):
     return count
 
 
+def _named(group: str, arrays: NamedTuple) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a named tuple by names with the group before them."""
+    return {f"{group}.{name}": each for name, each in arrays._asdict().items()}
+
+
 def _steps_of(width: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return how many steps of the graph widths (m) are, rounded up."""
     return np.ceil(width / WIDTH_STEP_M).astype(np.int64)
@@ -168,6 +202,8 @@ class AreaSearches(Searches):
     costs : str
     weight : float
         Of the heuristic.
+    key : bytes
+        See `HierarchicalPlanner`.
 
     Attributes
     ----------
@@ -188,16 +224,43 @@ class AreaSearches(Searches):
         nodes: str,
         costs: str,
         weight: float,
+        key: bytes = b"",
     ) -> None:
         super().__init__(mesh, goals, count)
         self._over_centres = nodes == "centres"
-        self._points = place_points(mesh, APART_M, MOST_POINTS)
-        self.nodes = place_nodes(mesh, self._points, find_areas(mesh, size), is_sparse=self._over_centres)
+        self._key = key_of(__file__, [key, repr((size, nodes, costs)).encode()]) if key else b""
+        self._points, self.nodes = self._graph(size)
         self._costs, self._weight, self._workspace = costs, weight, workspace
-        self._cost, self.measured = no_costs(self.nodes), 0
-        self._layers = np.zeros((0, len(self._cost.cost)))
+        self._start, self.measured = starts_of_costs(self.nodes), 0
+        self._layers = np.zeros((0, int(self._start[-1])))
         self._layer_of = np.full(WIDTH_STEPS, NO_LAYER, dtype=np.int64)
         self._empty_slots(count)
+
+    def _graph(self, size: float) -> tuple[PortalPoints, AreaNodes]:
+        """Return the points of portals and the nodes between areas of a size (m)."""
+
+        def make() -> dict[str, NDArray[Any]]:
+            points = place_points(self._mesh, APART_M, MOST_POINTS)
+            nodes = place_nodes(
+                self._mesh, points, find_areas(self._mesh, size), is_sparse=self._over_centres
+            )
+            return {**_named("points", points), **_named("nodes", nodes)}
+
+        arrays = self._arrays("graphs", [], make)
+        return (
+            PortalPoints(*(arrays[f"points.{name}"] for name in PortalPoints._fields)),
+            AreaNodes(*(arrays[f"nodes.{name}"] for name in AreaNodes._fields)),
+        )
+
+    def _arrays(
+        self, kind: str, parts: list[bytes], make: Callable[[], dict[str, NDArray[Any]]]
+    ) -> dict[str, NDArray[Any]]:
+        """Return what is made of the mesh: from the disk cache if the mesh is there, and held as that is."""
+        holder = holder_of(self._mesh.vertex)
+        arrays = kept_arrays(kind, __file__, [self._key, *parts], make) if self._key else make()
+        if holder is None:
+            return arrays
+        return holder.take_all(arrays)
 
     def _empty_slots(self, count: int) -> None:
         self._slots = make_slots(count, len(self.nodes.point))  # the trees
@@ -206,9 +269,9 @@ class AreaSearches(Searches):
             price_slots(slots, self._mesh, self._costs, self._weight)
         self._state = np.zeros((count, STATE_SIZE), dtype=np.int64)
         self._marks = np.zeros((count, self.nodes.area_count), dtype=np.int64)
-        self._gate = np.zeros((count, len(self.nodes.point) + 1), dtype=np.int32)
-        self._crossing = np.zeros((count, len(self.nodes.point) + 1, 2))
-        self._path = np.zeros((count, self._mesh.edge_count), dtype=np.int32)
+        self._gate = lazy_zeros((count, len(self.nodes.point) + 1), np.int32)
+        self._crossing = lazy_zeros((count, len(self.nodes.point) + 1, 2), np.float64)
+        self._path = lazy_zeros((count, self._mesh.edge_count), np.int32)
         self._known_cost = np.zeros(count)
 
     @staticmethod
@@ -228,29 +291,66 @@ class AreaSearches(Searches):
         search = AreaSearch(
             self._ground, self._slots, self._state, self._marks, self._gate, self._crossing, self._path,
             self._known_cost, self._mesh, self._goals, self._points, self._scratch, self.nodes,
-            self._cost.start, self._layers, self._layer_of, self._workspace, own,
+            self._start, self._layers, self._layer_of, self._workspace, own, MOST_SINCE,
         )  # fmt: skip
-        team.run(serve_area_slots, len(work.jobs), search, work, at_least=at_least)
+        holder = holder_of(self._mesh.vertex)
+        while True:
+            team.run(serve_area_slots, len(work.jobs), search, work, at_least=at_least)
+            if holder is not None:
+                holder.trim_if_over()
+            rests = (self._state[:, SINCE] >= MOST_SINCE) & (work.is_active == 0)
+            for slot in np.flatnonzero(rests).tolist():
+                self._give_back(slot)
+            if not np.any(rests & (work.job_next < work.job_count) & (work.spent < work.grant)):
+                break
+
+    def _give_back(self, slot: int) -> None:
+        """Let the memory of the ground that a slot has searched go; nothing of it outlives a request."""
+        ground, scratch = self._ground, self._scratch
+        for each in (
+            ground.cost, ground.parent, ground.stamp, ground.heap, ground.place, ground.bound,
+            scratch.queue, scratch.seam, scratch.stamp,
+        ):  # fmt: skip
+            give_back_row(each, slot)
+        self._state[slot, SINCE] = 0
 
     def _make_layers(self, width: NDArray[np.float64]) -> None:
         """Make the layers of the graph that widths (m) need."""
         steps = np.unique(_steps_of(width))
-        for step in steps[steps < WIDTH_STEPS].tolist():
-            if self._layer_of[step] == NO_LAYER:
-                self._layer_of[step] = len(self._layers)
-                self._layers = np.concatenate([self._layers, self._measured(step * WIDTH_STEP_M)[None]])
+        new = [step for step in steps[steps < WIDTH_STEPS].tolist() if self._layer_of[step] == NO_LAYER]
+        for step in new:
+            layers = np.flatnonzero(self._layer_of != NO_LAYER)
+            made = [*layers[np.argsort(self._layer_of[layers])].tolist(), step]
+            self._layer_of[step] = len(self._layers)
+            self._layers = self._arrays("areas", [repr(made).encode()], partial(self._with_layer, step))[
+                "cost"
+            ]
+            if self._key:
+                KNOWN_COSTS.note_later(self._keys_for(step), self._start, self._layers[-1])
 
     def make_layers_of(self, other: AreaSearches) -> None:
         """Make the layers that others have made."""
         self._make_layers(WIDTH_STEP_M * np.flatnonzero(other._layer_of != NO_LAYER).astype(np.float64))
 
-    def _measured(self, width: float) -> NDArray[np.float64]:
-        """Return what paths through all areas cost for a width (m):
+    def _with_layer(self, step: int) -> dict[str, NDArray[Any]]:
+        """Return the layers of the graph with one more, for a width in steps."""
+        return {"cost": np.concatenate([self._layers, self._measured(step)[None]])}
+
+    def _keys_for(self, step: int) -> Callable[[], list[bytes]]:
+        """Return what makes the keys of areas for a width in steps."""
+        fastest = float(self._ground.measure[0, FASTEST])
+        return partial(
+            keys_of, self._mesh, self._points, self.nodes, step * WIDTH_STEP_M, self._costs, fastest,
+            self._over_centres,
+        )  # fmt: skip
+
+    def _measured(self, step: int) -> NDArray[np.float64]:
+        """Return what paths through all areas cost for a width in steps:
         of areas that are as they were in a graph before, that is known, and many new ones come from the disk
         cache where a process before has measured the same.
         """
-        costs, fastest = no_costs(self.nodes), float(self._ground.measure[0, FASTEST])
-        keys = keys_of(self._mesh, self._points, self.nodes, width, self._costs, fastest, self._over_centres)
+        costs = AreaCosts(self._start, np.full(int(self._start[-1]), np.inf))
+        keys = self._keys_for(step)()
         known = [KNOWN_COSTS[key] for key in keys]
         sizes = np.diff(costs.start).tolist()  # what a file says may be wrong
         known = [
@@ -267,19 +367,19 @@ class AreaSearches(Searches):
             self.measured += len(new)
             slots = make_slots(1, len(self._points.edge))
             price_slots(slots, self._mesh, self._costs)
-            work = (0, len(new), self._mesh, self._points, self.nodes, slots, 0, width, new)
+            work = (0, len(new), self._mesh, self._points, self.nodes, slots, 0, step * WIDTH_STEP_M, new)
             if self._over_centres:
                 measure_over_centres(*work, *find_centres(self._mesh, self.nodes.area), costs)
             else:
                 measure_areas(*work, costs)
             return {"cost": costs.cost[entry]}
 
-        if len(new) >= LEAST_KEPT_AREAS:
+        if len(new) >= LEAST_KEPT_AREAS and not self._key:
             parts = [b"".join(keys[area] for area in new.tolist())]
             costs.cost[entry] = kept_arrays("areas", __file__, parts, measure)["cost"]
         elif len(new):
             measure()
-        for area in new.tolist():
+        for area in new.tolist() if not self._key else ():
             KNOWN_COSTS[keys[area]] = costs.cost[costs.start[area] : costs.start[area + 1]].copy()
         return costs.cost
 
@@ -351,6 +451,8 @@ class HierarchicalPlanner(MeshPlanner):
     costs : str, default "time"
         What paths are to be short in, see `CostParameters`.
     aim : HeuristicParameters, optional
+    key : bytes
+        Hash of what the mesh was made of, under which the disk cache keeps the graph; empty: it keeps none.
     """
 
     prices = searches_as_first = False
@@ -365,8 +467,9 @@ class HierarchicalPlanner(MeshPlanner):
         nodes: str = "portals",
         costs: str = "time",
         aim: HeuristicParameters | None = None,
+        key: bytes = b"",
     ) -> None:
-        self._parted = size, workspace, nodes
+        self._parted, self._key = (size, workspace, nodes), key
         super().__init__(mesh, goals, parameters, "hierarchical", costs, aim)
 
     def foresee(self, mesh: NavMesh) -> None:
@@ -385,7 +488,7 @@ class HierarchicalPlanner(MeshPlanner):
 
     def _make_searches(self, kind: str, count: int, costs: str, weight: float) -> Searches:
         self._costs = costs, weight
-        return AreaSearches(self.mesh, self.goals, count, *self._parted, costs, weight)
+        return AreaSearches(self.mesh, self.goals, count, *self._parted, costs, weight, self._key)
 
     @property
     def searches(self) -> AreaSearches:
@@ -407,6 +510,7 @@ def _make(ground: PlannerGround, values: Values) -> HierarchicalPlanner:
         own.nodes,
         values.parameters(CostParameters).costs,
         values.parameters(HeuristicParameters),
+        ground.key,
     )
 
 

@@ -79,11 +79,12 @@ FROM_GOAL, IN_AREA, FROM_START, OVER_AREAS, ON_GROUND, ENDED = range(6)
 # Whole numbers of a slot: what it does, the area of the start, the mark of the areas that are searched, the
 # layer of the graph, expansions of the request in hand, and those of its tree before it; how many areas the
 # path leads through, how many are searched at a time, the first and the last of those that are (of the path,
-# the start's is 0), the piece of the goal if the path is known from there on, and how many portals are known.
+# the start's is 0), the piece of the goal if the path is known from there on, how many portals are known, and
+# expansions since the slot gave the memory of its ground back.
 (
-    PHASE, START_AREA, MARK, LAYER, MADE, TREE_BEFORE, AREAS, AT_A_TIME, FIRST, LAST, PIECE, KNOWN,
-) = range(12)  # fmt: skip
-STATE_SIZE = 12
+    PHASE, START_AREA, MARK, LAYER, MADE, TREE_BEFORE, AREAS, AT_A_TIME, FIRST, LAST, PIECE, KNOWN, SINCE,
+) = range(13)  # fmt: skip
+STATE_SIZE = 13
 AT_GOAL = -2  # In place of the next node: the goal is in the area to which the node leads.
 NO_NODE = -1  # No path over areas is known.
 NO_LAYER = -1
@@ -104,8 +105,8 @@ class AreaSearch(NamedTuple):
         Over points of portals.
     tree : SearchSlots
         Over nodes.
-    state : (s, 12) int64
-        PHASE .. KNOWN.
+    state : (s, 13) int64
+        PHASE .. SINCE.
     marks : (s, areas) int64
     gate : (s, n) int32
         Half-edges over which the path leaves one area after the other, from the start on.
@@ -128,6 +129,8 @@ class AreaSearch(NamedTuple):
     workspace : int
         Areas that are searched at a time.
     own : int
+    most_since : int
+        Expansions from which on a slot begins no request before it has given memory back.
     """
 
     ground: SearchSlots
@@ -148,6 +151,7 @@ class AreaSearch(NamedTuple):
     layer_of: NDArray[np.int64]
     workspace: int
     own: int
+    most_since: int
 
 
 @inlined_kernel
@@ -488,4 +492,5 @@ def advance_area_search(search, slot, grant):
                     state[slot, AREAS] = 0
                 _search_from_goal(search, slot)
     state[slot, MADE] += used
+    state[slot, SINCE] += used
     return used

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -100,12 +100,15 @@ class MeshParameters:
 
 @dataclass(frozen=True)
 class MeshBuild:
-    """A mesh with the walls that belong to it."""
+    """A mesh with the walls that belong to it; `key` is a hash of what it was made of, empty where it is not
+    in the disk cache.
+    """
 
     mesh: NavMesh
     walls: Walls
     parameters: MeshParameters
     openings: Any
+    key: bytes = field(default=b"", kw_only=True)
 
 
 def build_mesh(

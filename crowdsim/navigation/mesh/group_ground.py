@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.kernels.held_pages import held_like
 from crowdsim.navigation.mesh.build import parts_of
 from crowdsim.navigation.mesh.mesh import NavMesh
 
@@ -150,9 +151,10 @@ def _parted(mesh: NavMesh, barred: NDArray[np.bool_]) -> NavMesh:
     free = ends[mesh.is_wall_vertex[ends] != 1]
     if len(free):  # else all vertices are ends of walls
         clearance[free] = np.inf
-    return mesh._replace(
+    parted = mesh._replace(
         edge_twin=twin,
         edge_width=np.where(is_cut, 0.0, mesh.edge_width),
         polygon_part=parts_of(mesh.edge_polygon, twin, mesh.polygon_count),
         vertex_clearance=clearance,
     )
+    return held_like(mesh.vertex, parted)

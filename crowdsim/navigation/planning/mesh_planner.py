@@ -9,7 +9,7 @@ it; so it depends on no budget.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -109,8 +109,6 @@ class MeshPlanner(SlotPlanner):
 
     Attributes
     ----------
-    widths : (k,) float64, m
-        Every width at which what an agent can pass changes, ascending.
     searches_as_first : bool
         Whether agents that share a tree search with the width of the first of them.
     """
@@ -138,9 +136,14 @@ class MeshPlanner(SlotPlanner):
         queue = RequestQueue(FIELDS, self._own, shared, OWN_BATCH, SHARED_BATCH, out, self._searches.forget)
         super().__init__(queue, ANSWER_WORK, 1)
         self._known = np.zeros(0, dtype=_KNOWN)  # goals and width classes that requests had, ascending
-        self.widths = _class_borders(mesh, goals)
+        self._first_goals = goals
         # of regions that came later: twice the clearances of their pieces, ascending
         self._later_widths: dict[int, NDArray[np.float64]] = {}
+
+    @cached_property
+    def widths(self) -> NDArray[np.float64]:
+        """Every width (m) at which what an agent can pass changes, ascending, (k,)."""
+        return _class_borders(self.mesh, self._first_goals)
 
     def _backend(self, kind: str) -> type[Searches]:
         """Return the class of the searches of a kind."""

@@ -33,6 +33,8 @@ class PlannerGround(NamedTuple):
         The same polygons with the portals over which no path leads: one can be seen through them.
     watchers : Watchers or None
         Agents that paths hide from, where they are now.
+    key : bytes
+        Hash of what the mesh was made of; empty where it is not in the disk cache.
     """
 
     mesh: NavMesh
@@ -41,6 +43,7 @@ class PlannerGround(NamedTuple):
     first: NavMesh | None = None
     whole: NavMesh | None = None
     watchers: Watchers | None = None
+    key: bytes = b""
 
 
 class Values(Protocol):

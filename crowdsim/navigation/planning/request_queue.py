@@ -395,6 +395,8 @@ class RequestQueue:
 
     def work(self, answer_work: int, path_work: int) -> Work:
         """Return what the slots have to do, after `assign`."""
+        for done in (self._used, self._spent, self._fill):
+            done.fill(0)
         return Work(
             self._jobs, self._job_count, self._job_next, self._is_active, self._grant, self._used,
             self._spent, self._paid, self._records, self._status, self._piece, self._where, self._size,

@@ -21,7 +21,8 @@ def serve(start: int, stop: int, search: Any, work: Any) -> None:
     -----
     What a kind of search consists of stands in its own file:
     ``begin(search, work, slot, job)`` sets the slot up for a request, and returns what that counts as, in
-    expansions, which is paid with the answer; -1 where it has no room for it.
+    expansions, which is paid with the answer; -1 where it has no room for it. With room it goes on, in the
+    same round, where this is called again: other slots do nothing then.
     ``advance(search, slot, grant)`` goes on for at most `grant` expansions, and returns those that it made.
     ``finish(search, work, slot, job)`` notes status, piece and path of the request, and returns the length of
     the path in ``work.out``; -1 where the search has not come to its end, or there is no room left for the
@@ -29,7 +30,6 @@ def serve(start: int, stop: int, search: Any, work: Any) -> None:
     writes the same.
     """
     for slot in range(start, stop):
-        work.used[slot] = work.spent[slot] = work.fill[slot] = 0
         while work.job_next[slot] < work.job_count[slot] and work.spent[slot] < work.grant[slot]:
             job = work.jobs[slot, work.job_next[slot]]
             if work.is_active[slot] == 0:

@@ -66,7 +66,7 @@ def split_tiles(packed: Mapping[str, NDArray[Any]]) -> dict[int, TileMesh]:
     fields = []
     for field in TileMesh._fields:
         flat, ends = packed[f"tiles.{field}"], packed[f"tiles.{field}.ends"].tolist()
-        fields.append([flat[a:b].copy() for a, b in zip([0, *ends], ends, strict=False)])
+        fields.append([flat[a:b] for a, b in zip([0, *ends], ends, strict=False)])
     numbers = packed["tiles"].tolist()
     return {number: TileMesh(*parts) for number, *parts in zip(numbers, *fields, strict=True)}
 

@@ -12,7 +12,7 @@ Source: [Mononen 2010], "Save Games and All That", "Detour Serialization API", "
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.walls import Walls
+from crowdsim.kernels.held_pages import HeldPages, holder_of
 from crowdsim.navigation.mesh.kept import kept_mesh, mesh_of_kept
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.point_location import Cells, cells_over
@@ -86,6 +87,8 @@ class TiledMesh:
         See `set_flags`.
     areas : (np,) uint8
         See `set_areas`.
+    held : HeldPages or None
+        Holds the mesh and its walls, so that a share of them is in memory at most; None: all are.
     """
 
     def __init__(
@@ -116,6 +119,7 @@ class TiledMesh:
         self.salt = np.full(len(self.is_there), handles.FIRST_SALT, dtype=np.int64)
         corners = np.concatenate([content.vertex for content in tiles.values()])
         self._cells: Cells = cells_over(corners, sum(content.polygon_count for content in tiles.values()))
+        self.held: HeldPages | None = None
         self._version = 0  # goes up with everything that the joined mesh depends on
         self.contents_version = 0  # goes up where a tile becomes another, be it there or not
         self._whole: dict[int, NDArray[np.int32]] | None = None
@@ -427,6 +431,8 @@ class TiledMesh:
 
     def _become(self, joined: Joined) -> None:
         there = self.tiles()
+        if self.held is not None and holder_of(joined.mesh.vertex) is not self.held:
+            joined = joined._replace(mesh=self.held.take(joined.mesh), walls=self.held.take(joined.walls))
         self._version += 1
         self.first_polygon, self.first_edge = joined.first_polygon, joined.first_edge
         self.mesh: NavMesh = joined.mesh
@@ -583,18 +589,29 @@ class TiledMesh:
         }
 
     @classmethod
-    def from_kept(cls, kept: Arrays, numbers: TileNumbers, wall_reach: float, clearance: float) -> TiledMesh:
-        """Return the mesh whose `kept()` this is, with wall lists that reach as far as is asked for.
+    def from_kept(
+        cls,
+        kept: Arrays,
+        numbers: TileNumbers,
+        walls: Callable[[NavMesh, Walls], Walls],
+        clearance: float,
+        held: HeldPages | None = None,
+    ) -> TiledMesh:
+        """Return the mesh whose `kept()` this is; `walls` gives its walls the lists that it is asked for.
 
         Nothing is joined or looked at, since the cache is trusted; a file of a user's is for `from_state`.
         """
+        if held is not None:
+            held.hold(kept.values())
+        mesh_alone, lines = mesh_of_kept(kept)
+        with_their_lists = walls(mesh_alone, lines)
         mesh = cls.__new__(cls)
-        mesh._begin(split_tiles(kept), numbers, wall_reach, clearance)
+        mesh._begin(split_tiles(kept), numbers, with_their_lists.reach, clearance)
+        mesh.held = held
         mesh.salt, mesh.is_there = kept["salt"], kept["is_there"].astype(np.bool_)
         x, y, cell, across, up = kept["cells"].tolist()
         mesh._cells = Cells(np.array([x, y]), cell, np.array([across, up], dtype=np.int64))
-        joined = Joined(*mesh_of_kept(kept), kept["first_polygon"], kept["first_edge"])
-        mesh._become(mesh._with_lists(joined))
+        mesh._become(Joined(mesh_alone, with_their_lists, kept["first_polygon"], kept["first_edge"]))
         return mesh
 
     def _is_inside(self, tile: int, content: TileMesh) -> bool:

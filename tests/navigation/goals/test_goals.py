@@ -53,6 +53,24 @@ def test_regions_are_cut_into_convex_pieces_that_cover_them(name, make, seed):
         assert shapely.difference(shape, polygons[polygon]).area <= 1e-9
 
 
+@pytest.mark.parametrize("tile", [0.0, 1.3])
+def test_a_region_has_pieces_of_all_polygons_that_it_meets_wherever_it_lies(tile):
+    ground = random_ground(3)
+    mesh = build_tiles(ground, tile)[0].mesh if tile else build_mesh(ground).mesh
+    polygons = outlines(mesh)
+    places = np.random.default_rng(5).uniform(-4.0, 16.0, (40, 2))
+    sizes = np.resize([0.01, 0.5, 3.0, 40.0], 40)
+    some = [shapely.box(x - size, y - size, x + size, y + size) for (x, y), size in zip(places, sizes)]
+    goals = cut_goals(mesh, [GoalShape(shape) for shape in some])
+    empty = 0
+    for number, shape in enumerate(some):
+        area = shapely.area(shapely.intersection(np.array(polygons, dtype=object), shape))
+        mine = goals.piece_polygon[goals.goal_start[number] : goals.goal_start[number + 1]]
+        assert set(np.flatnonzero(area > 1e-4)) <= set(mine.tolist()) <= set(np.flatnonzero(area > 0.0))
+        empty += len(mine) == 0
+    assert 3 < empty < 30
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("make, seed", [(random_ground, 12), (rooms, 1)])
 @pytest.mark.parametrize("tile", [0.0, 1.3])

@@ -274,7 +274,7 @@ def test_over_a_centre_costs_are_those_to_it_and_from_it(seed):
         twin = Twin(mesh, goals, 0, 0.25, 3.0, APART_M, MOST_POINTS, NODES_APART_M)
         away = twin.within_goal()
         first, last = nodes.start[area], nodes.start[area + 1]
-        costs = searches._layers[0][searches._cost.start[area] : searches._cost.start[area + 1]]
+        costs = searches._layers[0][searches._start[area] : searches._start[area + 1]]
         costs = costs.reshape(last - first, last - first)
         for one, other in itertools.permutations(range(first, last), 2):
             # the ground is even: as far from the centre as to it
@@ -350,13 +350,50 @@ def test_costs_of_large_ground_are_measured_once_and_lie_on_disk_for_the_next_pr
     assert first.measured == first.nodes.area_count > planner_module.LEAST_KEPT_AREAS
     assert again.measured == 0 and np.array_equal(again._layers, first._layers)
     assert len(planner_module.KNOWN_COSTS.as_arrays()["size"]) > 0  # a tile that changes finds them
-    (file,) = (tmp_path / "areas").glob("*.npz")
+    (file,) = (tmp_path / "areas").glob("*.arrays")
     file.write_bytes(file.read_bytes()[:-100])
     spoilt = graph(0.4)
     assert spoilt.measured == first.measured and np.array_equal(spoilt._layers, first._layers)
     assert graph(0.6).measured == first.measured
     tiles.change(remove=[tiles.tile_named(5, 5)])
     assert graph(0.4).measured > 0
+
+
+@pytest.mark.parametrize("nodes", ["portals", "centres"])
+def test_the_graph_of_a_mesh_that_is_on_the_disk_is_there_too_and_a_change_knows_its_costs(
+    nodes, monkeypatch, tmp_path
+):
+    ground, _ = town()
+    tiles, _ = build_tiles(ground, 125.0)
+    monkeypatch.setattr(disk_cache, "cache_directory", lambda: tmp_path)
+
+    def graph(width, key=b"of this town"):
+        goals = cut_goals(tiles.mesh, [])
+        planner = HierarchicalPlanner(tiles.mesh, goals, ALONE, 125.0, nodes=nodes, key=key)
+        planner.searches._make_layers(np.array(width))
+        return planner.searches
+
+    def forget():
+        monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
+
+    forget()
+    fresh = graph([0.4, 0.6], b"")
+    forget()
+    first = graph([0.4, 0.6])
+    forget()
+    again = graph([0.4, 0.6])
+    assert first.measured == fresh.measured > 0 and again.measured == 0
+    for one in (first, again):
+        assert np.array_equal(one._layers, fresh._layers)
+        for of_one, of_fresh in ((one.nodes, fresh.nodes), (one._points, fresh._points)):
+            assert all(np.array_equal(a, b) for a, b in zip(of_one, of_fresh, strict=True))
+    assert graph([0.4]).measured == 0
+    tiles.change(remove=[tiles.tile_named(5, 5)])
+    changed = graph([0.4, 0.6], b"")
+    assert 0 < changed.measured < 0.5 * first.measured
+    forget()
+    anew = graph([0.4, 0.6], b"")
+    assert np.array_equal(anew._layers, changed._layers)
 
 
 def test_costs_of_another_size_are_measured_anew(monkeypatch):
