@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.explain import REASON_DTYPE
 from crowdsim.avoidance.model import Choice, CrowdView, StatelessModel, empty_choice
 from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAR_X, NEAR_Y, find_nearest
-from crowdsim.geometry.cells import Cells
+from crowdsim.geometry.cells import Cells, row_ahead
 from crowdsim.geometry.walls import WallFrame, Walls, wall_frame
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.kernels.held_pages import held_like
+from crowdsim.kernels.simd import prefetch
 from crowdsim.kernels.threads import Team
 
 # How much farther than last tick the last neighbour is looked for at first: a guess that costs time where it
@@ -45,8 +46,15 @@ NEIGHBOUR_FLOATS = 7 * _AREA
 _F0, _HALF, _WHOLE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 
 
+# How many agents ahead what a model reads and writes of an agent is fetched. Farther ahead it would be gone
+# again: the nearest cache has to hold what the model works with, too.
+_AHEAD = np.uint64(4)
+
+
 class Columns(NamedTuple):
-    """The columns of `CrowdView` that the kernels of models read, by row; `reach` is also written."""
+    """The columns of `CrowdView` that the kernels of models read, by row, but for `entity`, which is by slot,
+    as `gather_states` wrote it; `reach` is also written.
+    """
 
     entity: NDArray[np.int64]
     velocity: NDArray[np.float64]
@@ -59,20 +67,23 @@ class Columns(NamedTuple):
 
 
 @lean_kernel
-def gather_states(start, stop, cells, velocity, side_reference, radius, active, states):
-    """Copy the states of agents, as neighbours see them, into cell order.
+def gather_states(start, stop, cells, entity, velocity, side_reference, radius, active, entities, states):
+    """Copy the ids and the states of agents, as neighbours see them, into cell order.
 
     Parameters
     ----------
     start, stop : int
         Range of slots.
     cells : Cells
+    entity : (n,) int64
     velocity : (n, 2) float64, m/s
     side_reference : (n, 2) float64, m/s, or None
         The velocity by which sides are chosen.
     radius : (n,) float64, m
     active : (n,) uint8
         As in `CrowdView`.
+    entities : (n,) int64
+        Receives `entity` by slot.
     states : (4 n,) or, with `side_reference`, (6 n,) float32
         Receives for each slot velocity, radius, the share that the other one takes of avoiding it: 1/2, or 1
         of one that stands or keeps its velocity, and `side_reference`; agents that stand have no velocities.
@@ -90,7 +101,13 @@ def gather_states(start, stop, cells, velocity, side_reference, radius, active, 
     fastest, cells_row = _F0, cells.row
     width = STATE_FLOATS if side_reference is None else FULL_STATE_FLOATS
     for slot in range(np.uint64(start), np.uint64(stop)):
+        ahead = row_ahead(cells_row, slot)
+        prefetch(entity, ahead)
+        prefetch(velocity, ahead + ahead)
+        prefetch(radius, ahead)
+        prefetch(active, ahead)
         row, place = np.uint64(cells_row[slot]), slot * width
+        entities[slot] = entity[row]
         moves = active[row] != 0
         vx, vy = (
             np.float32(velocity[row, 0]) if moves else _F0,
@@ -106,6 +123,24 @@ def gather_states(start, stop, cells, velocity, side_reference, radius, active, 
             states[place + STATE_REFERENCE_Y] = np.float32(side_reference[row, 1]) if moves else _F0
         fastest = max(fastest, max(abs(vx), abs(vy)))
     return fastest
+
+
+@inlined_kernel
+def fetch_ahead(cells_row, slot, columns, out):
+    """Have the processor fetch what is read and written of an agent whose turn comes soon."""
+    row = np.uint64(cells_row[min(slot + _AHEAD, np.uint64(cells_row.size - 1))])
+    _, velocity, preferred, radii, speeds, active, zones, reaches = columns
+    chosen, diagnoses, blockers, neighbour_counts, _ = out
+    for pairs in (velocity, preferred, chosen):
+        prefetch(pairs, row + row)
+    for singles in (radii, speeds):
+        prefetch(singles, row)
+    prefetch(active, row)
+    prefetch(zones, row)
+    prefetch(reaches, row)
+    prefetch(diagnoses, row)
+    prefetch(blockers, row)
+    prefetch(neighbour_counts, row)
 
 
 @inlined_kernel
@@ -218,10 +253,15 @@ class ChooserArguments(NamedTuple):
         """Return the rows of the neighbours that stand at `places` (nearest first) in the workspace `slots`
         after a kernel was called.
         """
-        return np.asarray(
-            self.cells.row[slots[int(CHOSEN) + np.asarray(places, dtype=np.int64)].astype(np.int64)],
-            dtype=np.int64,
-        )
+        return np.asarray(self.cells.row[_slots_at(slots, places)], dtype=np.int64)
+
+    def entities(self, slots: NDArray[np.uint32], places: Any) -> NDArray[np.int64]:
+        """Return the ids of the same neighbours."""
+        return self.columns.entity[_slots_at(slots, places)]
+
+
+def _slots_at(slots: NDArray[np.uint32], places: Any) -> NDArray[np.int64]:
+    return slots[int(CHOSEN) + np.asarray(places, dtype=np.int64)].astype(np.int64)
 
 
 class NeighbourModel(StatelessModel, ABC):
@@ -243,7 +283,7 @@ class NeighbourModel(StatelessModel, ABC):
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__(parameters)
-        self._states = np.empty(0, dtype=np.float32)
+        self._states, self._entities = np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64)
         self._walls: Walls | None = None
         self._frame: WallFrame | None = None
 
@@ -273,7 +313,7 @@ class NeighbourModel(StatelessModel, ABC):
         """Make room for `capacity` agents."""
         needed = int(FULL_STATE_FLOATS) * capacity
         if len(self._states) < needed:
-            self._states = np.empty(needed, dtype=np.float32)
+            self._states, self._entities = np.empty(needed, np.float32), np.empty(capacity, np.int64)
 
     def choose(self, view: CrowdView, tick_length: float, team: Team, out: Choice) -> None:
         """Choose a velocity for all agents; see `AvoidanceModel`."""
@@ -289,10 +329,12 @@ class NeighbourModel(StatelessModel, ABC):
                 gather_states,
                 count,
                 view.cells,
+                view.entity,
                 view.velocity,
                 self.side_reference(view),
                 view.radius,
                 view.active,
+                self._entities,
                 self._states,
             )
         )
@@ -302,7 +344,7 @@ class NeighbourModel(StatelessModel, ABC):
             count,
             view.cells,
             self._states,
-            _columns(view),
+            self._columns(view),
             self._frame,
             self.kernel_parameters(tick_length),
             margin,
@@ -317,7 +359,7 @@ class NeighbourModel(StatelessModel, ABC):
         The choice is made once more for each of them, by the same kernel, whose workspace can then be read.
         """
         columns, again, parameters = (
-            _columns(view)._replace(reach=view.reach.copy()),
+            self._columns(view)._replace(reach=view.reach.copy()),
             empty_choice(len(view.entity)),
             self.kernel_parameters(tick_length),
         )
@@ -338,15 +380,14 @@ class NeighbourModel(StatelessModel, ABC):
             parts.extend(self.reasons_of(int(view.entity[row]), row, arguments, choice))
         return np.concatenate(parts)
 
-
-def _columns(view: CrowdView) -> Columns:
-    return Columns(
-        view.entity,
-        view.velocity,
-        view.preferred_velocity,
-        view.radius,
-        view.maximum_speed,
-        view.deciding(),
-        view.zone,
-        view.reach,
-    )
+    def _columns(self, view: CrowdView) -> Columns:
+        return Columns(
+            self._entities,
+            view.velocity,
+            view.preferred_velocity,
+            view.radius,
+            view.maximum_speed,
+            view.deciding(),
+            view.zone,
+            view.reach,
+        )

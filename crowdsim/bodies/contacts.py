@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.bodies.clearance import bent_along_walls, clear_of_walls
-from crowdsim.geometry.cells import on_same_ground, plane_numbers, window
+from crowdsim.geometry.cells import on_same_ground, plane_numbers, row_ahead, window
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
-from crowdsim.kernels.simd import append_set, bit_count, bits, difference, load, numbers, spread
+from crowdsim.kernels.simd import append_set, bit_count, bits, difference, load, numbers, prefetch, spread
 
 FINE = 2.0**40  # Whole numbers per metre in sums; a crowd's overlaps may add up to 8,000 km.
 # Gaps up to this are known after a scan: discs with wider ones are looked at again only when a disc has moved
@@ -784,6 +784,9 @@ def gather_discs(start, stop, cells, radius, movable, now):
     px, py, slot_radius, slot_radius32, slot_movable = now
     cells_x, cells_y, cells_row, widest = cells.x, cells.y, cells.row, 0.0
     for slot in range(np.uint64(start), np.uint64(stop)):
+        ahead = row_ahead(cells_row, slot)
+        prefetch(radius, ahead)
+        prefetch(movable, ahead)
         row = np.uint64(cells_row[slot])
         px[slot], py[slot] = cells_x[slot], cells_y[slot]
         slot_radius[slot], slot_radius32[slot], slot_movable[slot] = (
@@ -802,5 +805,7 @@ def scatter_positions(start, stop, cells, x, y, out):
     """
     cells_row = cells.row
     for slot in range(np.uint64(start), np.uint64(stop)):
+        ahead = row_ahead(cells_row, slot)
+        prefetch(out, ahead + ahead)
         row = np.uint64(cells_row[slot])
         out[row, 0], out[row, 1] = x[slot], y[slot]

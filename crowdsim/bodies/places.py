@@ -55,7 +55,17 @@ class PlaceParameters:
 
 @lean_kernel
 def measure_distances(
-    start, stop, place, standing_x, standing_y, reach, widest, walking_x, walking_y, distance
+    start,
+    stop,
+    place,
+    axis,
+    standing_along,
+    standing_across,
+    reach,
+    widest,
+    walking_along,
+    walking_across,
+    distance,
 ):
     """Find how far the nearest walker is from each place that agents that stand leave free.
 
@@ -64,48 +74,52 @@ def measure_distances(
     start, stop : int
         Range of places.
     place : (n, 2) float64, m
-    standing_x, standing_y : (s,) float64, m
-        Where agents stand or are about to, by x, ascending.
+    axis : int
+        0: along is x and across is y; 1: the other way round.
+    standing_along, standing_across : (s,) float64, m
+        Where agents stand or are about to, ascending along the axis.
     reach : (s,) float64, m
         Places no farther from the agent than this are taken.
     widest : float, m
         No reach is larger.
-    walking_x, walking_y : (w,) float64, m
-        Where walkers are, by x, ascending.
+    walking_along, walking_across : (w,) float64, m
+        Where walkers are, ascending along the axis.
     distance : (n,) float64, m
         Receives the distance to the nearest walker, inf without one; `TAKEN` for places that are taken.
 
     Notes
     -----
-    Agents are looked at from the place on to both sides, until they are too far off in x alone. Twin:
-    `tests/reference/places.py`.
+    Agents are looked at from the place on to both sides, until they are too far off along the axis alone: the
+    axis decides about the time that it takes, and about nothing else. Twin: `tests/reference/places.py`.
     """
     for i in range(start, stop):
-        x, y = place[i, 0], place[i, 1]
+        along, across = place[i, axis], place[i, 1 - axis]
         is_taken = False
-        other = np.searchsorted(standing_x, x - widest)
+        other = np.searchsorted(standing_along, along - widest)
         other = max(0, other - 1)  # the difference is rounded
-        while other < standing_x.size and standing_x[other] - x <= widest and not is_taken:
-            dx, dy = standing_x[other] - x, standing_y[other] - y
-            is_taken = np.sqrt(dx * dx + dy * dy) <= reach[other]
+        while other < standing_along.size and standing_along[other] - along <= widest and not is_taken:
+            off, beside = standing_along[other] - along, standing_across[other] - across
+            is_taken = np.sqrt(off * off + beside * beside) <= reach[other]
             other += 1
         if is_taken:
             distance[i] = TAKEN
             continue
         least = np.inf
-        right = np.searchsorted(walking_x, x)
+        right = np.searchsorted(walking_along, along)
         left = right - 1
-        while left >= 0 or right < walking_x.size:
-            if right >= walking_x.size or (left >= 0 and x - walking_x[left] <= walking_x[right] - x):
+        while left >= 0 or right < walking_along.size:
+            if right >= walking_along.size or (
+                left >= 0 and along - walking_along[left] <= walking_along[right] - along
+            ):
                 other = left
                 left -= 1
             else:
                 other = right
                 right += 1
-            dx, dy = walking_x[other] - x, walking_y[other] - y
-            if dx * dx > least:
+            off, beside = walking_along[other] - along, walking_across[other] - across
+            if off * off > least:
                 break
-            least = min(least, dx * dx + dy * dy)
+            least = min(least, off * off + beside * beside)
         distance[i] = np.sqrt(least)
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.bodies.contacts import near_slots, scan_with
-from crowdsim.geometry.cells import plane_numbers
+from crowdsim.geometry.cells import plane_numbers, row_ahead
 from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.kernels.simd import prefetch
 
 COUNTED, MOVED, BESIDE = (np.uint8(code) for code in range(3))  # What `stale` holds.
 
@@ -49,9 +50,15 @@ def find_moved(start, stop, cells, now, position, radius, movable, layer, known_
     -----
     Twin: `tests/reference/separate.py`.
     """
-    moved, farthest = 0, 0.0
+    moved, farthest, cells_row = 0, 0.0, cells.row
     for slot in range(np.uint64(start), np.uint64(stop)):
-        row = cells.row[slot]
+        ahead = row_ahead(cells_row, slot)
+        prefetch(position, ahead + ahead)
+        prefetch(radius, ahead)
+        prefetch(movable, ahead)
+        prefetch(layer, ahead)
+        prefetch(known_layer, ahead)
+        row = cells_row[slot]
         if (
             radius[row] != now.radius[slot]
             or movable[row] != now.movable[slot]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
-from crowdsim.kernels.simd import LANES, difference, load, magnitude, spread
+from crowdsim.kernels.simd import LANES, difference, load, magnitude, prefetch, spread
 from crowdsim.kernels.threads import ALONE, Team
 
 # Table cells for each agent of a floor at most. More costs clearing time each tick; fewer folds distant
@@ -24,6 +24,9 @@ LEAST_CELLS = 256
 # idle.
 SORTED_AT_ONCE = 2000
 FEW_PLANES = 16  # Up to so many floors are numbered without looking which of them have agents.
+# Rows of slots, and slots of rows, lie anywhere in memory, and those of large crowds not in the nearest
+# cache. Loops over them have what they need so many steps later fetched, so that many are under way at once.
+AHEAD = np.uint64(16)
 FARTHEST_M = 1e12  # A coordinate beyond this is taken for a fault: float64 resolves 0.1 mm there.
 
 # Columns of `Cells.shape`.
@@ -215,13 +218,17 @@ def _count_cells(start, stop, position, plane_of_row, cells, cell_of_row, counts
         for cell in range(counts.shape[1]):
             counts[share, cell] = np.uint32(0)
         first, last = _rows_of(share, plane_of_row, counts)
-        for row in range(first, last):
-            p = plane_of_row[row]
-            column = np.int64((position[row, 0] - origin[p, 0]) * per_metre) & shape[p, COLUMN_MASK]
-            line = np.int64((position[row, 1] - origin[p, 1]) * per_metre) & shape[p, ROW_MASK]
-            cell_number = np.uint32(shape[p, FIRST_CELL] + line * shape[p, COLUMNS] + column)
-            cell_of_row[row] = cell_number
-            counts[share, np.uint64(cell_number)] += np.uint32(1)
+        own, behind = counts[share], np.int64(AHEAD)
+        for row in range(first, last + behind):
+            if row < last:
+                p = plane_of_row[row]
+                column = np.int64((position[row, 0] - origin[p, 0]) * per_metre) & shape[p, COLUMN_MASK]
+                line = np.int64((position[row, 1] - origin[p, 1]) * per_metre) & shape[p, ROW_MASK]
+                cell_number = np.uint32(shape[p, FIRST_CELL] + line * shape[p, COLUMNS] + column)
+                cell_of_row[row] = cell_number
+                prefetch(own, np.uint64(cell_number))
+            if row - behind >= first:
+                own[np.uint64(cell_of_row[row - behind])] += np.uint32(1)
 
 
 @inlined_kernel
@@ -256,10 +263,17 @@ def _fill_cells(start, stop, position, plane_of_row, cells, cell_of_row, counts)
     """Put each row of some lines into the next slot of its cell: rows keep their order within a cell."""
     for share in range(start, stop):
         first, last = _rows_of(share, plane_of_row, counts)
+        own, far = counts[share], np.int64(AHEAD)
         for row in range(first, last):
+            prefetch(own, np.uint64(cell_of_row[min(row + far + far, last - 1)]))
+            ahead = np.uint64(own[np.uint64(cell_of_row[min(row + far, last - 1)])])
+            prefetch(cells.x, ahead)
+            prefetch(cells.y, ahead)
+            prefetch(cells.row, ahead)
+            prefetch(cells.plane, ahead)
             cell = np.uint64(cell_of_row[row])
-            slot = np.uint64(counts[share, cell])
-            counts[share, cell] += np.uint32(1)
+            slot = np.uint64(own[cell])
+            own[cell] += np.uint32(1)
             cells.x[slot], cells.y[slot] = position[row, 0], position[row, 1]
             cells.row[slot] = np.uint32(row)
             cells.slot[row] = np.uint32(slot)
@@ -272,6 +286,12 @@ def _sort_alone(position, plane_of_row, cells, cell_of_row, counts):
     _count_cells(0, 1, position, plane_of_row, cells, cell_of_row, counts)
     _lay_out_slots(counts, cells.start)
     _fill_cells(0, 1, position, plane_of_row, cells, cell_of_row, counts)
+
+
+@inlined_kernel
+def row_ahead(cells_row, slot):
+    """Return the row of the slot `AHEAD` slots on, or of the last one."""
+    return np.uint64(cells_row[min(slot + AHEAD, np.uint64(cells_row.size - 1))])
 
 
 @inlined_kernel
@@ -353,7 +373,10 @@ def window(plane, per_metre, x, y, reach):
 @lean_kernel
 def _sort_heights(start, stop, row_of_slot, z, slope, out_z, out_x, out_y):
     """Copy heights and slopes into cell order, for a range of slots."""
-    for slot in range(start, stop):
+    for slot in range(np.uint64(start), np.uint64(stop)):
+        ahead = row_ahead(row_of_slot, slot)
+        prefetch(z, ahead)
+        prefetch(slope, ahead + ahead)
         row = row_of_slot[slot]
         out_z[slot], out_x[slot], out_y[slot] = z[row], np.float32(slope[row, 0]), np.float32(slope[row, 1])
 

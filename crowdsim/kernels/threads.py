@@ -33,6 +33,10 @@ from crowdsim.kernels.waiting import looks_in, serve
 # What a range has to take to be given to a thread of its own, ns: that takes 3 to 7 us, or far more where the
 # thread sleeps. Smaller wakes threads for tiny scenes, larger idles cores.
 WORTH_NS = 10_000
+# Where ranges take longer than this, ns, there are more than one for each thread, up to so many: some rows
+# take longer than others, and cores are taken away for a while. A thread that is done early takes what is
+# left. Shorter ranges cost what a kernel sets up for each of them, 1 to 2 us.
+LONG_NS, RANGES_OF_A_THREAD = 50_000, 8
 # How long a thread looks for its next range before it sleeps, ns. Larger takes processor time while nothing
 # can be split, smaller has the system wake it more often.
 AWAKE_NS = 200_000
@@ -97,7 +101,7 @@ class Team:
         pace = None if at_least is not None or not WORTH_NS else self._paces[kernel]
         parts = min(self.threads, rows if at_least is None else rows // at_least)
         if pace is not None:
-            parts = pace.parts(rows, parts)
+            parts = pace.parts(rows, self.threads)
         began = perf_counter_ns()
         # another thread may be at work with the same team
         if parts < 2 or not self._is_out.acquire(blocking=False):
@@ -121,12 +125,13 @@ class Team:
             self._control = np.zeros(ranges.WORDS, dtype=np.int64)
             self._address = int(self._control.ctypes.data)
             self._finalizer = weakref.finalize(self, _dismiss, self._helpers, self._control, self._owner)
-        while len(self._helpers) < parts - 1:
+        helpers = min(parts, self.threads) - 1
+        while len(self._helpers) < helpers:
             # with fewer cores than threads, one that looks takes the core of one that works
             looks = looks_in(AWAKE_NS) if self.threads <= available_cores() else 1
             self._helpers.append(_Helper(self._control, looks))
         self._control[ranges.PARTS] = parts
-        for helper in self._helpers[: parts - 1]:
+        for helper in self._helpers[:helpers]:
             helper.wake()
         return self._address
 
@@ -151,9 +156,14 @@ class _Pace:
         self._calls = TRIED_EVERY - 4  # both are tried once more soon: the first calls load the kernel
         self._was_split, self._in_turn = False, 0  # the last calls were made in one manner, so many of them
 
-    def parts(self, rows: int, most: int) -> int:
-        """Return in how many ranges to split rows, `most` at most."""
-        parts = min(most, int(rows * self._alone_ns / WORTH_NS))
+    def parts(self, rows: int, threads: int) -> int:
+        """Return in how many ranges to split rows: one for each thread, where that is worth it, and more
+        where ranges would be long.
+        """
+        taken_ns = rows * self._alone_ns
+        parts = min(threads, rows, int(taken_ns / WORTH_NS))
+        if parts == threads:
+            parts = max(parts, min(RANGES_OF_A_THREAD * threads, rows, int(taken_ns / LONG_NS)))
         if parts < 2 or not self._split_ns:
             return parts
         self._calls = (self._calls + 1) % TRIED_EVERY

@@ -16,8 +16,19 @@ MODELS = [name for name in available_models() if origin_of(name) is None]
 def test_states_agree_with_reference(with_reference):
     view = random_view(3, 50, active=np.random.default_rng(3).choice([0, 1, 2], size=50))
     side_reference = view.preferred_velocity if with_reference else None
-    out = np.full(6 * 50, np.nan, np.float32)
-    fastest = gather_states(10, 50, view.cells, view.velocity, side_reference, view.radius, view.active, out)
+    out, entities = np.full(6 * 50, np.nan, np.float32), np.zeros(50, np.int64)
+    fastest = gather_states(
+        10,
+        50,
+        view.cells,
+        view.entity,
+        view.velocity,
+        side_reference,
+        view.radius,
+        view.active,
+        entities,
+        out,
+    )
     expected = np.array(
         twin.states(view.cells.row, view.velocity, side_reference, view.radius, view.active), dtype=np.float32
     )
@@ -25,6 +36,7 @@ def test_states_agree_with_reference(with_reference):
     assert np.array_equal(out[10 * width : 50 * width].reshape(-1, width), expected[10:])
     assert np.isnan(out[: 10 * width]).all() and np.isnan(out[50 * width :]).all()
     assert fastest == np.abs(expected[10:, :2]).max()
+    assert not entities[:10].any() and np.array_equal(entities[10:], view.entity[view.cells.row[10:]])
 
 
 @pytest.mark.parametrize("name", MODELS)

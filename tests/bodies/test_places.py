@@ -7,31 +7,33 @@ from crowdsim.bodies.places import TAKEN, measure_distances, rank_places
 from tests.reference import places as twin
 
 
-def measured(place, standing, reach, walking):
-    """What the kernel returns, of agents in any order."""
+def measured(place, standing, reach, walking, axis=0):
+    """What the kernel returns, of agents in any order, that are looked at along one axis."""
     place, standing, walking = (
         np.reshape(np.asarray(each, dtype=np.float64), (-1, 2)) for each in (place, standing, walking)
     )
     reach = np.asarray(reach, dtype=np.float64)
-    stands, walks = np.argsort(standing[:, 0], kind="stable"), np.argsort(walking[:, 0], kind="stable")
+    stands, walks = (np.argsort(each[:, axis], kind="stable") for each in (standing, walking))
     distance = np.empty(len(place))
     measure_distances(
         0,
         len(place),
         place,
-        standing[stands, 0],
-        standing[stands, 1],
+        axis,
+        standing[stands, axis],
+        standing[stands, 1 - axis],
         reach[stands],
         float(reach.max(initial=0.0)),
-        walking[walks, 0],
-        walking[walks, 1],
+        walking[walks, axis],
+        walking[walks, 1 - axis],
         distance,
     )
     return distance
 
 
+@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("seed", range(10))
-def test_room_is_as_the_naive_twin_finds_it(seed):
+def test_room_is_as_the_naive_twin_finds_it(seed, axis):
     random = np.random.default_rng(seed)
     place, standing, walking = (
         random.uniform(-5.0, 5.0, (count, 2))
@@ -40,7 +42,7 @@ def test_room_is_as_the_naive_twin_finds_it(seed):
     if seed % 2:  # on a lattice many are equally far, in x too
         place, standing, walking = (np.round(each) for each in (place, standing, walking))
     reach = random.choice([0.0, 0.5, 1.0, 1.5], len(standing))
-    assert measured(place, standing, reach, walking).tolist() == twin.measure_distances(
+    assert measured(place, standing, reach, walking, axis).tolist() == twin.measure_distances(
         place, standing, reach, walking
     )
 

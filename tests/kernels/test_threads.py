@@ -81,7 +81,8 @@ def test_a_kernel_is_split_once_it_is_known_to_take_long(monkeypatch):
     team = Team(3)
     slow = 10_000, np.zeros(60)  # some 20 us a row
     assert team.run(work_hard, 60, *slow) == [(0, 60)]  # nothing is known of it
-    assert team.run(work_hard, 60, *slow) == [(0, 20), (20, 40), (40, 60)]
+    found = team.run(work_hard, 60, *slow)
+    assert 3 <= len(found) <= 3 * threads.RANGES_OF_A_THREAD and found[0][0] == 0 and found[-1][1] == 60
     assert team.run(work_hard, 0, *slow) == [(0, 0)]
     team.run(bounds, 60)  # loads it
     team._paces.clear()
@@ -94,7 +95,7 @@ def test_a_kernel_is_split_once_it_is_known_to_take_long(monkeypatch):
 
 @pytest.mark.parametrize("split_ns, alone_ns", [(100.0, 200.0), (250.0, 200.0)])
 def test_rows_are_split_where_that_was_faster_and_the_other_manner_is_tried_now_and_then(split_ns, alone_ns):
-    pace, rows, done = threads._Pace(), 10_000, []
+    pace, rows, done = threads._Pace(), 140, []
     for _ in range(5 * threads.TRIED_EVERY):
         parts = max(1, pace.parts(rows, 2))
         pace.note(rows, rows * (split_ns if parts > 1 else alone_ns), is_split=parts > 1)
@@ -107,6 +108,32 @@ def test_rows_are_split_where_that_was_faster_and_the_other_manner_is_tried_now_
         parts = max(1, pace.parts(rows, 2))
         pace.note(rows, rows * 1000 if parts == faster else rows * 150, is_split=parts > 1)
     assert pace.parts(rows, 2) == 3 - faster
+
+
+@pytest.mark.parametrize(
+    "rows, row_ns, parts",
+    [
+        (1_000, 5, 1),  # not worth it
+        (1_000, 30, 2),  # a range for each thread
+        (1_000, 240, 4),  # ranges of 50 us at least
+        (100_000, 1_000, 2 * threads.RANGES_OF_A_THREAD),
+        (3, 10_000_000, 3),  # no more than there are rows
+    ],
+)
+def test_long_calls_have_several_ranges_for_each_thread(rows, row_ns, parts):
+    pace = threads._Pace()
+    pace.note(rows, rows * row_ns, is_split=False)
+    assert max(1, pace.parts(rows, 2)) == parts
+
+
+def test_more_ranges_than_threads_cover_all_rows_and_need_no_more_threads():
+    team, rows = Team(2), 1600
+    team._paces[bounds].note(rows, rows * 2_000, is_split=False)
+    found = team.run(bounds, rows)
+    assert len(found) == 2 * threads.RANGES_OF_A_THREAD and len(team._helpers) == 1
+    assert [first for first, _ in found[1:]] == [last for _, last in found[:-1]]
+    assert (found[0][0], found[-1][1]) == (0, rows)
+    team.close()
 
 
 def test_what_is_no_kernel_is_called_once_with_all_rows():

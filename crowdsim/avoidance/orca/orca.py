@@ -27,6 +27,7 @@ from crowdsim.avoidance.neighbour_model import (
     STATE_VY,
     ChooserArguments,
     NeighbourModel,
+    fetch_ahead,
     find_neighbours,
     gather_neighbours,
 )
@@ -46,13 +47,9 @@ from crowdsim.avoidance.registry import register
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
-from crowdsim.kernels.simd import prefetch
 
 _F0 = np.float32(0.0)
 _WHOLE = np.float32(1.0)
-# Slots ahead whose rows are fetched: rows lie anywhere in memory, and in large crowds not in the nearest
-# cache.
-_AHEAD = np.uint64(8)
 _U0 = np.uint64(0)
 
 
@@ -108,16 +105,9 @@ def _choose_velocities(
     entity, velocity, preferred, radii, speeds, active, zones, reaches = columns
     chosen, diagnoses, blockers, neighbour_counts, _ = out
     wall_shape, wall_link, zone_start, zone_wall = frame
-    last = np.uint64(cells_row.size - 1)
     for slot in range(np.uint64(start), np.uint64(stop)):
         row = np.uint64(cells_row[slot])
-        ahead = np.uint64(cells_row[min(slot + _AHEAD, last)])
-        for pairs in (velocity, preferred):
-            prefetch(pairs, ahead + ahead)
-        for singles in (radii, speeds):
-            prefetch(singles, ahead)
-        prefetch(zones, ahead)
-        prefetch(reaches, ahead)
+        fetch_ahead(cells_row, slot, columns, out)
         if active[row] == 0:
             chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], neighbour_counts[row] = (
                 0.0,
@@ -179,7 +169,7 @@ def _choose_velocities(
             chosen_x, chosen_y = limited(np.float64(best_x), np.float64(best_y), speed)
             blocker = np.int64(WALL)
             if np.uint64(binding) >= walls:
-                blocker = entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(binding) - walls])]]
+                blocker = entity[np.uint64(slots[CHOSEN + np.uint64(binding) - walls])]
         # where nothing binds, the preferred velocity itself, unrounded
         chosen[row, 0], chosen[row, 1] = chosen_x, chosen_y
         diagnoses[row], blockers[row], neighbour_counts[row] = diagnosis, blocker, count
@@ -222,7 +212,6 @@ def choose_velocities(start, stop, cells, states, columns, frame, parameters, ma
     states : (4 n,) float32
         As `gather_states` wrote it.
     columns : Columns
-        By row.
     frame : WallFrame
     parameters : (5,) float64
         Neighbours wanted, neighbour distance (m), time horizon for agents and for walls (s), tick length (s).
@@ -315,5 +304,5 @@ class Orca(NeighbourModel):
         )
         distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
         _choose_velocities(*arguments, floats, slots, neighbours, lines, distances, found, counts)
-        near = arguments.columns.entity[arguments.rows(slots, np.arange(choice.neighbour_count[row]))]
+        near = arguments.entities(slots, np.arange(choice.neighbour_count[row]))
         return [_half_planes(lines, int(counts[0]), near, entity, choice, row)]

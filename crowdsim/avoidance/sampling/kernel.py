@@ -21,6 +21,7 @@ from crowdsim.avoidance.neighbour_model import (
     STATE_VX,
     STATE_VY,
     ChooserArguments,
+    fetch_ahead,
     find_neighbours,
     gather_neighbours,
 )
@@ -216,6 +217,7 @@ def _choose_by_sampling(
         batch[TABLE + np.uint64(entry)] = table[entry]
     for slot in range(np.uint64(start), np.uint64(stop)):
         row = np.uint64(cells_row[slot])
+        fetch_ahead(cells_row, slot, columns, out)
         speed, radius = speeds[row], radii[row]
         chosen[row, 0], chosen[row, 1], blockers[row], neighbour_counts[row], samples[row] = (
             0.0,
@@ -316,11 +318,8 @@ def _choose_by_sampling(
             obstacles, obstacle_counts, best_x, best_y, objective, is_preferred, soonest_wall
         )
         if which >= 0:
-            blockers[row] = (
-                entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(which)])]]
-                if np.uint64(which) < count
-                else WALL
-            )
+            is_agent = np.uint64(which) < count
+            blockers[row] = entity[np.uint64(slots[CHOSEN + np.uint64(which)])] if is_agent else WALL
         if not is_preferred:
             chosen_x, chosen_y = limited(np.float64(best_x), np.float64(best_y), speed)
         # the preferred velocity itself, unrounded, where it was the best
@@ -370,7 +369,6 @@ def choose_by_sampling(start, stop, cells, states, columns, frame, parameters, m
     states : (6 n,) float32
         As `gather_states` wrote it, with preferred velocities.
     columns : Columns
-        By row.
     frame : WallFrame
     parameters : SamplingKernelParameters
     margin : float32, m

@@ -185,9 +185,7 @@ class SamplingModel(NeighbourModel):
             samples[name] = parts[:, column]
         is_neighbour = (trace.hits >= 0) & (trace.hits < neighbours)
         samples["other"] = np.where(trace.hits < 0, NOBODY, WALL)
-        samples["other"][is_neighbour] = arguments.columns.entity[
-            arguments.rows(slots, trace.hits[is_neighbour])
-        ]
+        samples["other"][is_neighbour] = arguments.entities(slots, trace.hits[is_neighbour])
         if used:
             # of equal ones the first, as in the search
             samples["binds"][np.argmin(trace.samples[:, SAMPLE_PENALTY])] = 1

@@ -19,6 +19,7 @@ from crowdsim.avoidance.neighbour_model import (
     STATE_SHARE,
     STATE_VX,
     STATE_VY,
+    fetch_ahead,
     find_neighbours,
 )
 from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAREST_FLOATS, NEAREST_SLOTS
@@ -333,6 +334,7 @@ def choose_with_workspaces(
         halvings += 1
     for slot in range(np.uint64(start), np.uint64(stop)):
         row = np.uint64(cells_row[slot])
+        fetch_ahead(cells_row, slot, columns, out)
         if active[row] == 0:
             chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], neighbour_counts[row] = (
                 0.0,
@@ -402,7 +404,7 @@ def choose_with_workspaces(
             chosen_x, chosen_y = limited(np.float64(x), np.float64(y), speed)
             blocker = np.int64(WALL)
             if np.uint64(binding) >= walls:
-                blocker = entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(owner[np.uint64(binding)])])]]
+                blocker = entity[np.uint64(slots[CHOSEN + np.uint64(owner[np.uint64(binding)])])]
         # where nothing binds, the preferred velocity itself, unrounded
         chosen[row, 0], chosen[row, 1] = chosen_x, chosen_y
         diagnoses[row], blockers[row], neighbour_counts[row] = diagnosis, blocker, count
@@ -420,7 +422,6 @@ def choose_by_velocity_obstacles(start, stop, cells, states, columns, frame, par
     states : (6 n,) float32
         As `gather_states` wrote it, with the velocities by which sides are chosen.
     columns : Columns
-        By row.
     frame : WallFrame
     parameters : VelocityObstacleParameters
     margin : float32, m

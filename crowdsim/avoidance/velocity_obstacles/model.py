@@ -87,8 +87,9 @@ class VelocityObstacleModel(NeighbourModel):
             counted,
         )
         counts, parameters = Counts(*counted.tolist()), arguments.parameters
-        rows = arguments.rows(slots, owner[counts.walls : counts.obstacles])
-        others = np.concatenate([np.full(counts.walls, WALL, dtype=np.int64), arguments.columns.entity[rows]])
+        places = owner[counts.walls : counts.obstacles]
+        rows, near = arguments.rows(slots, places), arguments.entities(slots, places)
+        others = np.concatenate([np.full(counts.walls, WALL, dtype=np.int64), near])
         _give_way(planes, counts, parameters)
         found_reasons = [
             _obstacles(

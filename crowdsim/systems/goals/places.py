@@ -115,7 +115,10 @@ class Places:
         waited_for = bound + len(rows)
         tight = 2.0 * widest + self.parameters.place_gap
         spacing = self._spacing(region, count, widest, tight)
-        coming = self._coming(comes, self._lattice(region, spacing, widest))
+        lattice = self._lattice(region, spacing, widest)
+        # Along the longer side of the region agents are told apart soonest.
+        axis = int(np.argmax(lattice.high - lattice.low))
+        coming = self._coming(comes, lattice, axis)
         distance: dict[float, NDArray[np.float64]] = {}
         for i, row in enumerate(rows.tolist()):
             # walls may leave too few within reach, or some stand beside their places
@@ -123,7 +126,7 @@ class Places:
                 lattice = self._lattice(region, apart, widest)
                 if apart not in distance:
                     distance[apart] = self._distances(
-                        tick, lattice, rows[:0] if leaving else rows[i:], widest, coming
+                        tick, lattice, rows[:0] if leaving else rows[i:], widest, coming, axis
                     )
                 place = self._choose(tick, row, lattice, distance[apart], waited_for - i)
                 if place >= 0:
@@ -189,14 +192,14 @@ class Places:
             self._leads[region] = leads, np.array(last, dtype=np.bool_)
         return self._leads[region]
 
-    def _coming(self, comes: NDArray[np.bool_], lattice: Lattice) -> NDArray[np.float64]:
+    def _coming(self, comes: NDArray[np.bool_], lattice: Lattice, axis: int) -> NDArray[np.float64]:
         """Return where the agents are that come, and those that walk among the places, or next to them: they
-        are not to be shut in, (2, k), m, by x.
+        are not to be shut in, (2, k), m, as `sorted_along` gives them.
         """
         agents = self.world.agents
         found = np.empty((2, len(agents)))
         count = list_coming(comes, agents.activity, agents.position, lattice.low, lattice.high, found)
-        return by_x(found, count)
+        return sorted_along(axis, found, count)
 
     def _distances(
         self,
@@ -205,6 +208,7 @@ class Places:
         rows: NDArray[np.int64],
         radius: float,
         coming: NDArray[np.float64],
+        axis: int,
     ) -> NDArray[np.float64]:
         """Return how far each place is from agents that walk there, or through, (places,), m;
         `TAKEN` where those that stand, or are about to, are too near.
@@ -218,12 +222,12 @@ class Places:
             agents.activity, agents.layer, lattice.layers, agents.is_yielding, agents.yield_target,
             agents.position, agents.radius, is_out, lattice.low, lattice.high, radius, found,
         )  # fmt: skip
-        x, y, reach = by_x(found, count)
+        along, across, reach = sorted_along(axis, found, count)
         reach += radius
         distance = np.empty(len(lattice.point))
         tick.team.run(
-            measure_distances, len(distance), lattice.point, x, y, reach, float(reach.max(initial=0.0)),
-            *coming, distance,
+            measure_distances, len(distance), lattice.point, axis, along, across, reach,
+            float(reach.max(initial=0.0)), *coming, distance,
         )  # fmt: skip
         return distance
 
@@ -323,9 +327,14 @@ class Places:
         return blocked == 0
 
 
-def by_x(found: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """Return the first `count` columns by their first row, ascending."""
-    return found[:, :count].take(np.argsort(found[0, :count]), axis=1)
+def sorted_along(axis: int, found: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """Return the first `count` columns, ascending by the coordinate that the axis (0 x, 1 y) names, which
+    becomes the first row; the other one becomes the second.
+    """
+    rows = found[:, :count]
+    ordered = rows.take(np.argsort(rows[axis]), axis=1)
+    ordered[:2] = ordered[[axis, 1 - axis]]
+    return ordered
 
 
 def _lattice_points(
