@@ -304,48 +304,78 @@ def guess_many(start, stop, mesh, goals, corridors, goal, guessed, wants, speed,
     for row in range(start, stop):
         if wants[row] == 0:
             continue
-        x, y = corridors.position[row, 0], corridors.position[row, 1]
+        x, y, width = corridors.position[row, 0], corridors.position[row, 1], 2.0 * corridors.radius[row]
         first, last = goals.goal_start[goal[row]], goals.goal_start[goal[row] + 1]
         out_velocity[row, 0], out_velocity[row, 1] = 0.0, 0.0
         out_corner[row, 0], out_corner[row, 1] = x, y
         if first == last:
             continue
-        gx, gy, least = 0.0, 0.0, np.inf
-        for piece in range(first, last):
-            d = np.hypot(goals.pole[piece, 0] - x, goals.pole[piece, 1] - y)
-            if d < least:
-                least, gx, gy = d, goals.pole[piece, 0] - x, goals.pole[piece, 1] - y
         trail = corridor_of(corridors, row)
-        here = trail.polygon
+        here, edge = trail.polygon, np.int64(-1)
         chosen = np.int64(guessed[row, 1]) if guessed[row, 0] == here else np.int64(-1)
-        best, to = -np.inf, np.int64(-1)
-        for edge in range(mesh.polygon_start[here], mesh.polygon_start[here + 1]):
-            twin = mesh.edge_twin[edge]
-            if twin < 0 or mesh.edge_width[edge] < 2.0 * corridors.radius[row]:
-                continue
-            beyond = np.int64(mesh.edge_polygon[twin])
-            if chosen >= 0 and beyond != chosen:
-                continue
-            if chosen < 0 and _was_passed(mesh, trail, beyond):
-                continue
-            dx, dy = mesh.portal_point[edge, 0] - x, mesh.portal_point[edge, 1] - y
-            length = np.hypot(dx, dy)
-            if length <= 0.0:  # on the portal: straight over it
-                a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-                dx, dy = mesh.vertex[b, 1] - mesh.vertex[a, 1], mesh.vertex[a, 0] - mesh.vertex[b, 0]
-                length = np.hypot(dx, dy)
-            score = (dx * gx + dy * gy) / length
-            if score > best:
-                best, to = score, beyond
-                out_velocity[row, 0], out_velocity[row, 1] = (
-                    speed[row] * dx / length,
-                    speed[row] * dy / length,
-                )
-                out_corner[row, 0], out_corner[row, 1] = (
-                    mesh.portal_point[edge, 0],
-                    mesh.portal_point[edge, 1],
-                )
-        guessed[row, 0], guessed[row, 1] = here, to
+        if chosen >= 0:  # nearly always one portal leads there: then where the goal is says nothing
+            edge = _only_portal(mesh, here, chosen, width)
+        if edge < 0:
+            edge = _best_portal(mesh, goals, first, last, trail, chosen, width, x, y)
+        guessed[row, 0], guessed[row, 1] = here, -1
+        if edge >= 0:
+            dx, dy, length = _towards_portal(mesh, edge, x, y)
+            out_velocity[row, 0], out_velocity[row, 1] = speed[row] * dx / length, speed[row] * dy / length
+            out_corner[row, 0], out_corner[row, 1] = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
+            guessed[row, 1] = mesh.edge_polygon[mesh.edge_twin[edge]]
+
+
+@inlined_kernel
+def _only_portal(mesh, here, beyond, width):
+    """Return the half-edge of the portal between two polygons through which an agent fits,
+    -1 if there is none or more than one.
+    """
+    found, count = np.int64(-1), 0
+    for edge in range(mesh.polygon_start[here], mesh.polygon_start[here + 1]):
+        twin = mesh.edge_twin[edge]
+        if twin >= 0 and mesh.edge_polygon[twin] == beyond and not mesh.edge_width[edge] < width:
+            found = np.int64(edge)
+            count += 1
+    return found if count == 1 else np.int64(-1)
+
+
+@lean_kernel
+def _best_portal(mesh, goals, first, last, trail, chosen, width, x, y):
+    """Return the half-edge that `guess_many` takes, of the portals to the polygon `chosen`, or of all where
+    that is -1; -1 if none is left. The pieces of the goal are first..last - 1.
+    """
+    gx, gy, least = 0.0, 0.0, np.inf
+    for piece in range(first, last):
+        d = np.hypot(goals.pole[piece, 0] - x, goals.pole[piece, 1] - y)
+        if d < least:
+            least, gx, gy = d, goals.pole[piece, 0] - x, goals.pole[piece, 1] - y
+    here, best, found = trail.polygon, -np.inf, np.int64(-1)
+    for edge in range(mesh.polygon_start[here], mesh.polygon_start[here + 1]):
+        twin = mesh.edge_twin[edge]
+        if twin < 0 or mesh.edge_width[edge] < width:
+            continue
+        beyond = np.int64(mesh.edge_polygon[twin])
+        if chosen >= 0 and beyond != chosen:
+            continue
+        if chosen < 0 and _was_passed(mesh, trail, beyond):
+            continue
+        dx, dy, length = _towards_portal(mesh, edge, x, y)
+        score = (dx * gx + dy * gy) / length
+        if score > best:
+            best, found = score, np.int64(edge)
+    return found
+
+
+@inlined_kernel
+def _towards_portal(mesh, edge, x, y):
+    """Return the vector to the point of a portal, and its length; where that is 0, straight over it."""
+    dx, dy = mesh.portal_point[edge, 0] - x, mesh.portal_point[edge, 1] - y
+    length = np.hypot(dx, dy)
+    if length <= 0.0:
+        a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+        dx, dy = mesh.vertex[b, 1] - mesh.vertex[a, 1], mesh.vertex[a, 0] - mesh.vertex[b, 0]
+        length = np.hypot(dx, dy)
+    return dx, dy, length
 
 
 @inlined_kernel
