@@ -59,9 +59,11 @@ from crowdsim.navigation.search.polyanya_lengths import (
 )
 from crowdsim.navigation.search.polyanya_slots import (
     EDGE,
+    FRONTIER,
     INTERVAL_COUNT,
     IS_FULL,
     LOOKED_AT,
+    MADE_AT,
     MOST_INTERVALS,
     NEXT,
     NEXT_PART,
@@ -138,8 +140,9 @@ def _look(slots, slot, mesh):
     """Look at the intervals that have entered the start's polygon since the last look:
     the shortest path so far may end with one of them.
 
-    The most promising comes first, so that most others need no closer look. Of paths that are as long that by
-    the older interval counts.
+    In the order in which they were made, which is about that of the lengths of their paths: so most need no
+    closer look, and of a tree that was grown for others, far beyond the start, most none at all. Of paths
+    that are as long that by the older interval counts.
     """
     header, measure, real, whole, first = (
         slots.header,
@@ -153,22 +156,11 @@ def _look(slots, slot, mesh):
         return
     if slots.newest_stamp[slot, polygon] != header[slot, GENERATION] or slots.newest[slot, polygon] == seen:
         return
-    x, y, newest = measure[slot, START_X], measure[slot, START_Y], np.int64(slots.newest[slot, polygon])
-    header[slot, LOOKED_AT] = newest
-    node, promising, shortest = newest, newest, np.inf
-    while node != seen:
-        least = least_total_length(real, first + node, whole[first + node, ROOT] == WAVE_ROOT, x, y)
-        if least < shortest:
-            promising, shortest = node, least
-        node = np.int64(whole[first + node, NEXT])
-    node, is_first = promising, True
-    while node != seen:
-        is_near = (
-            node != promising
-            and least_total_length(real, first + node, whole[first + node, ROOT] == WAVE_ROOT, x, y)
-            <= measure[slot, BEST_TOTAL]
-        )
-        if is_first or is_near:
+    x, y = measure[slot, START_X], measure[slot, START_Y]
+    node = np.int64(slots.oldest[slot, polygon] if seen == NONE else whole[first + seen, NEXT])
+    while node != NONE and real[first + node, MADE_AT] <= measure[slot, BEST_TOTAL] * (1.0 + TIE_SLACK):
+        is_wave = whole[first + node, ROOT] == WAVE_ROOT
+        if least_total_length(real, first + node, is_wave, x, y) <= measure[slot, BEST_TOTAL]:
             total = total_length(slots, slot, node)
             is_better = total < measure[slot, BEST_TOTAL] or (
                 total == measure[slot, BEST_TOTAL] and node < header[slot, BEST_NODE]
@@ -177,8 +169,8 @@ def _look(slots, slot, mesh):
                 mesh, polygon, whole[first + node, EDGE], x, y, measure[slot, WIDTH]
             ):
                 measure[slot, BEST_TOTAL], header[slot, BEST_NODE] = total, node
-        node = newest if is_first else np.int64(whole[first + node, NEXT])
-        is_first = False
+        header[slot, LOOKED_AT] = node
+        node = np.int64(whole[first + node, NEXT])
 
 
 @inlined_kernel
@@ -201,11 +193,14 @@ def _add(slots, slot, mesh, edge, portal, parent, interval):
     header[slot, INTERVAL_COUNT] = node + 1
     row = slots.first[slot] + node
     put_interval(slots.real, slots.whole, row, interval)
-    slots.whole[row, EDGE], slots.whole[row, PARENT] = edge, parent
+    slots.real[row, MADE_AT] = measure[slot, FRONTIER]
+    slots.whole[row, EDGE], slots.whole[row, PARENT], slots.whole[row, NEXT] = edge, parent, NONE
     if is_shared or polygon == header[slot, START_POLYGON]:
-        newest, stamp = slots.newest, slots.newest_stamp
-        slots.whole[row, NEXT] = newest[slot, polygon] if stamp[slot, polygon] == generation else NONE
-        newest[slot, polygon], stamp[slot, polygon] = node, generation
+        if slots.newest_stamp[slot, polygon] == generation:
+            slots.whole[slots.first[slot] + slots.newest[slot, polygon], NEXT] = node
+        else:
+            slots.oldest[slot, polygon], slots.newest_stamp[slot, polygon] = node, generation
+        slots.newest[slot, polygon] = node
     if slots.is_blind[polygon] == 0:
         offer(header, measure, slots.heap, slots.bound, slots.first[slot], slot, node, bound)
 
@@ -630,6 +625,7 @@ def advance_polyanya(slots, slot, mesh, goals, rims, scratch, grant):
         node = np.int64(NONE)
         if waiting < at_goal:
             node = take_next(header, measure, slots.heap, slots.bound, slots.first[slot], slot)
+        measure[slot, FRONTIER] = least
         _expand(slots, slot, mesh, goals, rims, scratch, node)
         used += 1
     header[slot, EXPANSIONS] += used

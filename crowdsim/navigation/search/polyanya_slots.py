@@ -47,13 +47,13 @@ from crowdsim.navigation.search.slot_fields import (
 INTERVAL_COUNT, NEXT_UP, IS_FULL, LOOKED_AT, NEXT_PART, ROOM = range(WHOLE_FIELDS, WHOLE_FIELDS + 6)
 HEADER_SIZE = WHOLE_FIELDS + 6
 # Real numbers of a slot.
-NEXT_BOUND, RADIUS, PART_FROM = range(REAL_FIELDS, REAL_FIELDS + 3)
-MEASURE_SIZE = REAL_FIELDS + 3
+NEXT_BOUND, RADIUS, PART_FROM, FRONTIER = range(REAL_FIELDS, REAL_FIELDS + 4)
+MEASURE_SIZE = REAL_FIELDS + 4
 
-# Numbers of an interval, named as in `Root`, `Limit` and `Interval`; NEXT is the interval before it that
-# enters the same polygon.
-COST, ROOT_X, ROOT_Y, SIDE, IN_X, IN_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y, EXTRA = range(11)
-REAL_SIZE = 11
+# Numbers of an interval, named as in `Root`, `Limit` and `Interval`; MADE_AT is the FRONTIER at which it was
+# made, NEXT the interval after it that enters the same polygon.
+COST, ROOT_X, ROOT_Y, SIDE, IN_X, IN_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y, EXTRA, MADE_AT = range(12)
+REAL_SIZE = 12
 EDGE, PARENT, LEFT_VERTEX, RIGHT_VERTEX, ROOT, NEXT = range(6)
 WHOLE_SIZE = 6
 
@@ -87,20 +87,21 @@ class IntervalSlots(NamedTuple):
         was made last with the least bound and is not in the heap, LOOKED_AT the newest interval of the
         start's polygon that has been looked at, NEXT_PIECE the piece of the goal from which paths begin next,
         NEXT_PART the part of its rim; NONE if there is none. ROOM is how many intervals there may be.
-    measure : (s, 10) float64
+    measure : (s, 11) float64
         The fields of all searches, and NEXT_BOUND .. PART_FROM. PIECE_BOUND is the least length of a path to
         NEXT_PIECE, PART_FROM how far of NEXT_PART is done, PRICE what each of the priced portals costs
-        besides, RADIUS that at which paths are rounded; HEURISTIC_WEIGHT is 1.
+        besides, RADIUS that at which paths are rounded, FRONTIER the least length of paths by intervals that
+        were not made before the present expansion; HEURISTIC_WEIGHT is 1.
     first : (s + 1,) int64
-    real : (n, 11) float64, m
+    real : (n, 12) float64, m
     whole : (n, 6) int32
     heap : (n,) int32
         4-ary heap of the intervals that wait.
     bound : (n,) float64, m
         Least length of a path by the interval at the same place of the heap.
     known : (s, 2 nv) KNOWN_ROOT
-    newest : (s, np) int32
-        Newest interval that enters a polygon.
+    oldest, newest : (s, np) int32
+        Oldest and newest interval that enters a polygon.
     newest_stamp : (s, np) int64
     is_open : (s, nr) int64
         Generation in which a shortest path to the goal could lead over a region.
@@ -126,6 +127,7 @@ class IntervalSlots(NamedTuple):
     heap: NDArray[np.int32]
     bound: NDArray[np.float64]
     known: NDArray[Any]
+    oldest: NDArray[np.int32]
     newest: NDArray[np.int32]
     newest_stamp: NDArray[np.int64]
     is_open: NDArray[np.int64]
@@ -179,6 +181,7 @@ def make_interval_slots(
         lazy_zeros(rows, np.int32),
         lazy_zeros(rows, np.float64),
         lazy_zeros((slots, corners), KNOWN_ROOT),
+        lazy_zeros((slots, mesh.polygon_count), np.int32),
         lazy_zeros((slots, mesh.polygon_count), np.int32),
         lazy_zeros((slots, mesh.polygon_count)),
         lazy_zeros((slots, len(of_mesh[-1].above))),
