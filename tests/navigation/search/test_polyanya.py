@@ -21,13 +21,23 @@ from crowdsim.navigation.search.polyanya_slots import (
     HEADER_SIZE,
     INTERVAL_COUNT,
     IS_FULL,
+    LOOKED_AT,
+    NEXT,
     ROOM,
     copy_polyanya,
     make_interval_slots,
     polyanya_size,
     with_more_room,
 )
-from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, PENDING, STATUS, UNREACHABLE
+from crowdsim.navigation.search.slot_fields import (
+    BEST_TOTAL,
+    EXPANSIONS,
+    FOUND,
+    GENERATION,
+    PENDING,
+    STATUS,
+    UNREACHABLE,
+)
 from tests.navigation.worlds import (
     UTM,
     OnePlanner,
@@ -282,6 +292,30 @@ def test_one_tree_serves_all_starts_in_any_order():
         for k in order:
             path[k] = (*world.search(points[k], goals, 0.2, is_shared=1), world.corridor(1)[0].tolist())
     assert paths[0] == paths[1]
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.2])
+@pytest.mark.parametrize("ground", [pillar_hall(7), rooms(2)], ids=["pillar_hall", "rooms"])
+def test_a_tree_that_was_grown_far_beyond_a_start_gives_it_the_same_path(ground, radius):
+    """And few of the intervals that have entered its polygon are looked at."""
+    points, _ = free_points(ground, 0.2, 40, np.random.default_rng(5))
+    grown = Polyanya(ground)
+    goals = point_goals(grown.mesh, points[:1])
+    farthest = max(points[1:], key=lambda point: np.hypot(*(point - points[0])))
+    grown.search(farthest, goals, radius, is_shared=1)
+    looked_at, entered = 0, 0
+    for point in points[1:]:
+        fresh = Polyanya(ground)
+        expected = fresh.search(point, goals, radius, is_shared=1), fresh.corridor(1)[0].tolist()
+        assert (grown.search(point, goals, radius, is_shared=1), grown.corridor(1)[0].tolist()) == expected
+        slots, polygon = grown.slots, int(located(grown.mesh, np.array([point]))[0])
+        node = int(slots.oldest[1, polygon])
+        is_looked_at = slots.header[1, LOOKED_AT] != -1
+        while node != -1 and slots.newest_stamp[1, polygon] == slots.header[1, GENERATION]:
+            looked_at, entered = looked_at + is_looked_at, entered + 1
+            is_looked_at &= node != slots.header[1, LOOKED_AT]
+            node = int(slots.whole[slots.first[1] + node, NEXT])
+    assert 0 < looked_at < 0.8 * entered
 
 
 @pytest.mark.full
