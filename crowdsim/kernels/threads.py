@@ -91,7 +91,8 @@ class Team:
         return what the calls returned, in row order.
 
         Ranges have `at_least` so many rows. Where that is not said, rows are split where that was faster in
-        the last calls of the kernel. What is no kernel is called once, with all rows.
+        the last calls of the kernel. There may be several ranges for each thread: one that is done early
+        takes another. What is no kernel is called once, with all rows.
 
         If calls raise, the exception of the first of them in row order is raised once all have ended: nothing
         goes on writing behind the caller's back.
@@ -99,9 +100,12 @@ class Team:
         if self.threads == 1 or not isinstance(kernel, KernelDispatcher):
             return [kernel(0, rows, *arguments)]
         pace = None if at_least is not None or not WORTH_NS else self._paces[kernel]
-        parts = min(self.threads, rows if at_least is None else rows // at_least)
         if pace is not None:
             parts = pace.parts(rows, self.threads)
+        elif at_least is not None:
+            parts = min(RANGES_OF_A_THREAD * self.threads, rows // at_least)
+        else:
+            parts = min(self.threads, rows)
         began = perf_counter_ns()
         # another thread may be at work with the same team
         if parts < 2 or not self._is_out.acquire(blocking=False):
