@@ -31,7 +31,7 @@ from crowdsim.navigation.corridor.corridors import Corridor, corridor_of
 from crowdsim.navigation.corridor.portal_vertices import KERB_M
 from crowdsim.navigation.corridor.trace import Tracing, make_tracing, trace_path
 from crowdsim.navigation.goals.goals import GoalPieces, target_in_piece
-from crowdsim.navigation.mesh.mesh import KERB, Flood, NavMesh, make_flood
+from crowdsim.navigation.mesh.mesh import KERB, Flood, NavMesh, flood_into, make_flood, was_reached
 from crowdsim.tunable import param
 
 # How much farther than its radius an agent crosses portals from walls, where there is room. Less bends curves
@@ -413,11 +413,7 @@ def is_off_walls(mesh, polygon, radius, work):
     if radius <= TOUCH_M:
         return True
     flood, control = work.flood, work.control
-    flood.serial[0] += 1
-    serial = flood.serial[0]
-    flood.queue[0] = polygon
-    flood.stamp[polygon] = serial
-    reached, done = 1, 0
+    reached, done = flood_into(polygon, 0, flood), 0
     px, py, qx, qy = control[0, 0], control[0, 1], control[3, 0], control[3, 1]
     bulge = 0.75 * max(
         distance_to_segment(control[1, 0], control[1, 1], px, py, qx, qy),
@@ -430,7 +426,7 @@ def is_off_walls(mesh, polygon, radius, work):
             twin = mesh.edge_twin[edge]
             if twin < 0 and mesh.edge_wall[edge] < 0:
                 continue
-            if twin >= 0 and flood.stamp[mesh.edge_polygon[twin]] == serial:
+            if twin >= 0 and was_reached(mesh.edge_polygon[twin], reached, flood):
                 continue
             a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
             ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
@@ -440,10 +436,7 @@ def is_off_walls(mesh, polygon, radius, work):
                 if not _keeps_off(ax, ay, bx, by, radius - TOUCH_M, work):
                     return False
             else:
-                other = mesh.edge_polygon[twin]
-                flood.stamp[other] = serial
-                flood.queue[reached] = other
-                reached += 1
+                reached = flood_into(mesh.edge_polygon[twin], reached, flood)
     return True
 
 

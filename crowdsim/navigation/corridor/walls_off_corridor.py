@@ -36,7 +36,7 @@ from crowdsim.navigation.corridor.portal_vertices import (
     vertex_of,
 )
 from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, is_before, part_before, seam_over
-from crowdsim.navigation.mesh.mesh import KERB, width_between
+from crowdsim.navigation.mesh.mesh import KERB, flood_into, was_reached, width_between
 
 # Of taking bends at free vertices out of a string. It is straight after two or three, or after one for each
 # vertex along a line of tiles.
@@ -414,11 +414,8 @@ def _flood_along(mesh, polygon, ax, ay, bx, by, within, flood):
     """Flood the mesh from a polygon over portals that come within a distance of segment ab, on another floor
     of the part of it that is before the seam; return how many polygons were reached.
     """
-    flood.serial[0] += 1
-    serial = flood.serial[0]
-    flood.queue[0], flood.seam[0] = polygon, NO_SEAM
-    flood.stamp[polygon] = serial
-    reached, done = 1, 0
+    reached, done = flood_into(polygon, 0, flood), 0
+    flood.seam[0] = NO_SEAM
     while done < reached:
         current, seam = flood.queue[done], flood.seam[done]
         done += 1
@@ -427,7 +424,7 @@ def _flood_along(mesh, polygon, ax, ay, bx, by, within, flood):
             continue
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             twin = mesh.edge_twin[edge]
-            if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == serial:
+            if twin < 0 or was_reached(mesh.edge_polygon[twin], reached, flood):
                 continue
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
             px, py, qx, qy = mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
@@ -436,12 +433,8 @@ def _flood_along(mesh, polygon, ax, ay, bx, by, within, flood):
             ):
                 continue
             if segments_apart(sx, sy, tx, ty, px, py, qx, qy) < within:
-                flood.stamp[mesh.edge_polygon[twin]] = serial
-                flood.queue[reached], flood.seam[reached] = (
-                    mesh.edge_polygon[twin],
-                    seam_over(mesh, edge, seam),
-                )
-                reached += 1
+                flood.seam[reached] = seam_over(mesh, edge, seam)
+                reached = flood_into(mesh.edge_polygon[twin], reached, flood)
     return reached
 
 

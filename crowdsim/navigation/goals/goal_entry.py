@@ -15,22 +15,11 @@ import numpy as np
 
 from crowdsim.geometry.plane import segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.navigation.mesh.mesh import flood_into, was_reached
 
 # How much nearer than its radius an agent may come to a wall: it touches corners exactly, and a gap of its
 # own width lets it through.
 TOUCH_M = 1e-7
-
-
-@inlined_kernel
-def flood_into(polygon, reached, flood):
-    """Put a polygon at the end of a flood's queue, which has `reached`, unless it is there;
-    return how many it has then.
-    """
-    if flood.stamp[polygon] == flood.serial[0]:
-        return reached
-    flood.stamp[polygon] = flood.serial[0]
-    flood.queue[reached] = polygon
-    return reached + 1
 
 
 @lean_kernel
@@ -66,14 +55,13 @@ def next_clear_stretch(mesh, polygon, ax, ay, bx, by, begin, radius, flood):
     reach = radius - TOUCH_M
     if reach <= 0.0:
         return (begin, length) if begin < length else (np.inf, length)
-    flood.serial[0] += 1
     reached, done = flood_into(polygon, 0, flood), 0
     while done < reached:
         current = flood.queue[done]
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             twin = mesh.edge_twin[edge]
-            if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == flood.serial[0]:
+            if twin < 0 or was_reached(mesh.edge_polygon[twin], reached, flood):
                 continue
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
             if (

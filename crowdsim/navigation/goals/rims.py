@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import orientation, segments_apart
 from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.goals.destinations import only, ranges
-from crowdsim.navigation.goals.goal_entry import flood_into
 from crowdsim.navigation.goals.goals import RIM_M, GoalPieces
-from crowdsim.navigation.mesh.mesh import NavMesh, make_flood
+from crowdsim.navigation.mesh.mesh import NavMesh, flood_into, make_flood, was_reached
 
 # How far walls are looked for beside a rim, once for all agents; for wider ones each search looks for what
 # walls shut out.
@@ -244,18 +243,13 @@ def _wall_beside(mesh, polygon, ax, ay, bx, by, flood):
     """Return the distance (m) from a straight line in a polygon to the nearest wall, at most `KNOWN_M`;
     walls of the next room do not count.
     """
-    flood.serial[0] += 1
     reached, done, best = flood_into(polygon, 0, flood), 0, KNOWN_M
     while done < reached:
         current = flood.queue[done]
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             twin = mesh.edge_twin[edge]
-            if (
-                mesh.edge_wall[edge] < 0
-                if twin < 0
-                else flood.stamp[mesh.edge_polygon[twin]] == flood.serial[0]
-            ):
+            if mesh.edge_wall[edge] < 0 if twin < 0 else was_reached(mesh.edge_polygon[twin], reached, flood):
                 continue
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
             apart = segments_apart(

@@ -19,8 +19,10 @@ from crowdsim.navigation.mesh.mesh import (
     LOCATE_TOLERANCE_M,
     MOST_CROSSINGS,
     find_exit,
+    flood_into,
     locate,
     make_flood,
+    was_reached,
 )
 
 # A centre this near to a seam is on both floors; it belongs to the one with the lower number.
@@ -87,20 +89,16 @@ def _flood(mesh, polygon, x, y, reach, flood):
     """List the polygons that one comes to from a point over edges within reach, in ``flood.queue``;
     return how many they are.
     """
-    flood.serial[0] += 1
-    flood.queue[0], flood.stamp[polygon] = polygon, flood.serial[0]
-    reached, done = 1, 0
+    reached, done = flood_into(polygon, 0, flood), 0
     while done < reached:
         current = flood.queue[done]
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             twin = mesh.edge_twin[edge]
-            if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == flood.serial[0]:
+            if twin < 0 or was_reached(mesh.edge_polygon[twin], reached, flood):
                 continue
             if _edge_distance(mesh, edge, x, y, reach) <= reach:
-                flood.stamp[mesh.edge_polygon[twin]] = flood.serial[0]
-                flood.queue[reached] = mesh.edge_polygon[twin]
-                reached += 1
+                reached = flood_into(mesh.edge_polygon[twin], reached, flood)
     return reached
 
 

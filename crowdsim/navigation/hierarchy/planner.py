@@ -309,7 +309,7 @@ class AreaSearches(Searches):
         ground, scratch = self._ground, self._scratch
         for each in (
             ground.cost, ground.parent, ground.stamp, ground.heap, ground.place, ground.bound,
-            scratch.queue, scratch.seam, scratch.stamp,
+            scratch.queue, scratch.seam, scratch.place,
         ):  # fmt: skip
             give_back_row(each, slot)
         self._state[slot, SINCE] = 0

@@ -349,10 +349,9 @@ class Flood(NamedTuple):
     ----------
     queue : (np,) int32
         Polygons in the order in which they were reached.
-    stamp : (np,) int64
-        The flood that reached a polygon last, so that nothing has to be cleared between two.
-    serial : (1,) int64
-        Number of the current flood.
+    place : (np,) uint32
+        Where in the queue a polygon is, if the flood has reached it: the queue says whether it has. So
+        nothing has to be cleared, neither at the beginning nor between two floods ([Briggs 1993]).
     nearest : (1,) int64
         Boundary half-edge that `wall_distance` found; -1 if none.
     join : (np,) int32
@@ -361,8 +360,7 @@ class Flood(NamedTuple):
     """
 
     queue: NDArray[np.int32]
-    stamp: NDArray[np.int64]
-    serial: NDArray[np.int64]
+    place: NDArray[np.uint32]
     nearest: NDArray[np.int64]
     seam: NDArray[np.int32]
 
@@ -372,11 +370,28 @@ def make_flood(polygons):
     """Return scratch for floods of a mesh with that many polygons."""
     return Flood(
         np.empty(polygons, dtype=np.int32),
-        np.zeros(polygons, dtype=np.int64),
-        np.zeros(1, dtype=np.int64),
+        np.empty(polygons, dtype=np.uint32),
         np.full(1, -1, dtype=np.int64),
         np.empty(polygons, dtype=np.int32),
     )
+
+
+@inlined_kernel
+def was_reached(polygon, reached, flood):
+    """Return whether a polygon is in a flood's queue, which has `reached`."""
+    place = np.int64(flood.place[polygon])
+    return place < reached and flood.queue[place] == polygon
+
+
+@inlined_kernel
+def flood_into(polygon, reached, flood):
+    """Put a polygon at the end of a flood's queue, which has `reached`, unless it is there;
+    return how many it has then.
+    """
+    if was_reached(polygon, reached, flood):
+        return reached
+    flood.queue[reached], flood.place[polygon] = polygon, reached
+    return reached + 1
 
 
 @lean_kernel
@@ -406,11 +421,7 @@ def wall_distance(mesh, polygon, x, y, limit, flood):
     -----
     Twin: `tests/reference/mesh.py`.
     """
-    flood.serial[0] += 1
-    serial = flood.serial[0]
-    flood.queue[0] = polygon
-    flood.stamp[polygon] = serial
-    reached, done = 1, 0
+    reached, done = flood_into(polygon, 0, flood), 0
     best = limit
     flood.nearest[0] = -1
     while done < reached:
@@ -421,7 +432,7 @@ def wall_distance(mesh, polygon, x, y, limit, flood):
             if twin < 0:
                 if mesh.edge_wall[edge] < 0:
                     continue
-            elif flood.stamp[mesh.edge_polygon[twin]] == serial:
+            elif was_reached(mesh.edge_polygon[twin], reached, flood):
                 continue
             a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
             ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
@@ -434,10 +445,7 @@ def wall_distance(mesh, polygon, x, y, limit, flood):
                 best = d
                 flood.nearest[0] = edge
             else:
-                other = mesh.edge_polygon[twin]
-                flood.stamp[other] = serial
-                flood.queue[reached] = other
-                reached += 1
+                reached = flood_into(mesh.edge_polygon[twin], reached, flood)
     return best
 
 
@@ -446,18 +454,14 @@ def is_near_rim(mesh, polygon, x, y, reach, flood):
     """Return whether ground ends without a wall, as at an exit or where paths are kept off what is beyond,
     nearer to a point than `reach` (m), not counting what lies behind walls; see `wall_distance`.
     """
-    flood.serial[0] += 1
-    serial = flood.serial[0]
-    flood.queue[0] = polygon
-    flood.stamp[polygon] = serial
-    reached, done = 1, 0
+    reached, done = flood_into(polygon, 0, flood), 0
     while done < reached:
         current = flood.queue[done]
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             twin = mesh.edge_twin[edge]
             if (twin < 0 and mesh.edge_wall[edge] >= 0) or (
-                twin >= 0 and flood.stamp[mesh.edge_polygon[twin]] == serial
+                twin >= 0 and was_reached(mesh.edge_polygon[twin], reached, flood)
             ):
                 continue
             a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
@@ -466,10 +470,7 @@ def is_near_rim(mesh, polygon, x, y, reach, flood):
                 continue
             if twin < 0:
                 return True
-            beyond = mesh.edge_polygon[twin]
-            flood.stamp[beyond] = serial
-            flood.queue[reached] = beyond
-            reached += 1
+            reached = flood_into(mesh.edge_polygon[twin], reached, flood)
     return False
 
 

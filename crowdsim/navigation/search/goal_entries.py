@@ -48,8 +48,9 @@ class Scratch(NamedTuple):
 
     Attributes
     ----------
-    queue, join : (s, np) int32
-    stamp, serial, nearest : (s, np), (s, 1) and (s, 1) int64
+    queue, seam : (s, np) int32
+    place : (s, np) uint32
+    nearest : (s, 1) int64
         See `crowdsim.navigation.mesh.mesh.Flood`.
     stretch : (s, 32, 6) float64, m
         Stretches of a rim: where the side begins, its direction, and from where to where along it the agent's
@@ -58,8 +59,7 @@ class Scratch(NamedTuple):
 
     queue: NDArray[np.int32]
     seam: NDArray[np.int32]
-    stamp: NDArray[np.int64]
-    serial: NDArray[np.int64]
+    place: NDArray[np.uint32]
     nearest: NDArray[np.int64]
     stretch: NDArray[np.float64]
 
@@ -69,8 +69,7 @@ def make_scratch(slots: int, polygons: int) -> Scratch:
     return Scratch(
         lazy_zeros((slots, polygons), np.int32),
         lazy_zeros((slots, polygons), np.int32),
-        lazy_zeros((slots, polygons)),
-        np.zeros((slots, 1), dtype=np.int64),
+        lazy_zeros((slots, polygons), np.uint32),
         np.zeros((slots, 1), dtype=np.int64),
         np.zeros((slots, MOST_STRETCHES, 6)),
     )
@@ -79,13 +78,7 @@ def make_scratch(slots: int, polygons: int) -> Scratch:
 @inlined_kernel
 def flood_of(scratch, slot):
     """Return the scratch for floods of a slot."""
-    return Flood(
-        scratch.queue[slot],
-        scratch.stamp[slot],
-        scratch.serial[slot],
-        scratch.nearest[slot],
-        scratch.seam[slot],
-    )
+    return Flood(scratch.queue[slot], scratch.place[slot], scratch.nearest[slot], scratch.seam[slot])
 
 
 @lean_kernel

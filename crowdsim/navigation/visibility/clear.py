@@ -16,6 +16,7 @@ from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
 from crowdsim.navigation.goals.goal_entry import TOUCH_M
 from crowdsim.navigation.mesh.floor_seams import NO_SEAM, is_before, part_before, seam_over
+from crowdsim.navigation.mesh.mesh import was_reached
 from crowdsim.navigation.visibility.graph import disc_of
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 from crowdsim.navigation.visibility.tangents import CLIP_M, flood_over
@@ -56,7 +57,6 @@ def is_straight_clear(
     -----
     Twin: `tests/reference/visibility.py` (shapely distances).
     """
-    flood.serial[0] += 1
     reached = flood_over(np.int64(polygon), NO_SEAM, np.int64(0), flood)
     for k in range(count):
         reached = flood_over(np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[k]]]), NO_SEAM, reached, flood)
@@ -85,7 +85,7 @@ def is_straight_clear(
                 if apart < need - TOUCH_M:
                     return False, reached
             elif (
-                flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0]
+                not was_reached(mesh.edge_polygon[twin], reached, flood)
                 and segments_apart(sx, sy, ex, ey, px, py, qx, qy) <= radius + TOUCH_M
             ):
                 reached = flood_over(
@@ -122,7 +122,6 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
     """
     px, py = corners.position[corner, 0], corners.position[corner, 1]
     is_left_turn = mx * ny - my * nx > 0.0
-    flood.serial[0] += 1
     reached, done = np.int64(0), np.int64(0)
     for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
         reached = flood_over(np.int64(mesh.edge_polygon[corners.fan_edge[fan]]), NO_SEAM, reached, flood)
@@ -140,7 +139,7 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
             twin = mesh.edge_twin[edge]
             if twin >= 0:
                 if (
-                    flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0]
+                    not was_reached(mesh.edge_polygon[twin], reached, flood)
                     and distance_to_segment(0.0, 0.0, ax, ay, bx, by) <= 2.0 * radius
                 ):
                     reached = flood_over(np.int64(mesh.edge_polygon[twin]), NO_SEAM, reached, flood)

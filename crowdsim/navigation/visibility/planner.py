@@ -85,9 +85,7 @@ class VisibilitySearch(NamedTuple):
 def _scratch_of(rows, slot):
     flood = rows.flood
     return Scratch(
-        Flood(
-            flood.queue[slot], flood.stamp[slot], flood.serial[slot], flood.nearest[slot], flood.seam[slot]
-        ),
+        Flood(flood.queue[slot], flood.place[slot], flood.nearest[slot], flood.seam[slot]),
         rows.crossed[slot],
     )
 
@@ -194,8 +192,7 @@ class VisibilityPlanner(SlotPlanner):
         )
         flood = Flood(
             np.zeros((count, mesh.polygon_count), dtype=np.int32),
-            np.zeros((count, mesh.polygon_count), dtype=np.int64),
-            np.zeros((count, 1), dtype=np.int64),
+            np.zeros((count, mesh.polygon_count), dtype=np.uint32),
             np.full((count, 1), -1, dtype=np.int64),
             np.zeros((count, mesh.polygon_count), dtype=np.int32),
         )

@@ -26,9 +26,8 @@ import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
-from crowdsim.navigation.goals.goal_entry import flood_into
 from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, seam_over
-from crowdsim.navigation.mesh.mesh import make_flood
+from crowdsim.navigation.mesh.mesh import flood_into, make_flood, was_reached
 
 # Cosine up to which a wall still counts as at a right angle to the agent's direction: rounding of unit
 # vectors, far above 1e-16.
@@ -173,7 +172,6 @@ def _clearance_of(mesh, corners, corner, most, flood):
         corners.wall[corner, 2],
     )
     best = 2.0 * most
-    flood.serial[0] += 1
     reached, done = 0, 0
     for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
         reached = flood_into(mesh.edge_polygon[corners.fan_edge[fan]], reached, flood)
@@ -192,7 +190,7 @@ def _clearance_of(mesh, corners, corner, most, flood):
                         _clipped_distance(px, py, ax, ay, bx, by, n2x, n2y),
                     )
             elif (
-                flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0]
+                not was_reached(mesh.edge_polygon[twin], reached, flood)
                 and distance_to_segment(px, py, ax, ay, bx, by) < best
             ):
                 reached = flood_into(mesh.edge_polygon[twin], reached, flood)
@@ -235,7 +233,6 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
     length = np.hypot(dx, dy)
     dx, dy = dx / length, dy / length
     best = most
-    flood.serial[0] += 1
     reached, done = flood_over(polygon, NO_SEAM, 0, flood), 0
     for k in range(count):
         reached = flood_over(mesh.edge_polygon[mesh.edge_twin[crossed[k]]], NO_SEAM, reached, flood)
@@ -257,7 +254,7 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
                     qx, qy, px - ux, py - uy, dx, dy, length, first_side
                 ):
                     best = 0.0
-            if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == flood.serial[0]:
+            if twin < 0 or was_reached(mesh.edge_polygon[twin], reached, flood):
                 continue
             if segments_apart(ux, uy, vx, vy, px, py, mesh.vertex[b, 0], mesh.vertex[b, 1]) < 2.0 * best:
                 reached = flood_over(mesh.edge_polygon[twin], seam_over(mesh, edge, join), reached, flood)
