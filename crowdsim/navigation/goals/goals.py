@@ -17,11 +17,12 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import nearest_on_segment, orientation
-from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
 from crowdsim.navigation.goals.pole_of_inaccessibility import find_pole
 from crowdsim.navigation.mesh.mesh import NavMesh, are_parted, is_in_sight, locate, wall_distance
 
+BESIDE_M = 1e-3  # How far round a goal agents are looked at closely: far more than rounding.
 RIM_M = 1e-7  # How near a point is to a line to lie on it: rounding at map coordinates.
 
 # Crumbs of a region along the edges of the mesh: on a hundredth of a millimetre squared no agent stands.
@@ -317,7 +318,7 @@ def _polygon_touched(mesh, polygon, x, y):
     return -1
 
 
-@lean_kernel
+@kernel
 def arrived_many(start, stop, mesh, goals, goal, polygon, wants, position, out):
     """Find the pieces of their goals at which the agents of rows start..stop - 1 have arrived;
     see `arrived_piece`.
@@ -339,11 +340,41 @@ def arrived_many(start, stop, mesh, goals, goal, polygon, wants, position, out):
     -------
     int
         How many have arrived.
+
+    Notes
+    -----
+    Most agents are far from their goals: those outside the box round all of its pieces are looked at no
+    closer, unless there are so many pieces that the boxes take longer.
     """
-    arrived = 0
+    has_boxes = goals.vertex.shape[0] <= stop - start
+    box = np.empty((goals.reach.size if has_boxes else 0, 4))
+    return _arrived_rows(start, stop, mesh, goals, goal, polygon, wants, position, box, out)
+
+
+@lean_kernel
+def _arrived_rows(start, stop, mesh, goals, goal, polygon, wants, position, box, out):
+    """Do what `arrived_many` says; `box` (ng, 4) receives the boxes, if it has room for them."""
+    arrived, has_boxes = 0, box.shape[0] > 0
+    _box_goals(goals, box)
     for row in range(start, stop):
         out[row] = -1
         if wants[row] == 1:
-            out[row] = arrived_piece(mesh, goals, goal[row], polygon[row], position[row, 0], position[row, 1])
+            g, x, y = goal[row], position[row, 0], position[row, 1]
+            if has_boxes and (x < box[g, 0] or y < box[g, 1] or x > box[g, 2] or y > box[g, 3]):
+                continue
+            out[row] = arrived_piece(mesh, goals, g, polygon[row], x, y)
             arrived += out[row] >= 0
     return arrived
+
+
+@lean_kernel
+def _box_goals(goals, box):
+    """Write the box in which agents arrive at each goal: lower x, y, upper x, y, (ng, 4), m."""
+    for goal in range(box.shape[0]):
+        box[goal, 0], box[goal, 1], box[goal, 2], box[goal, 3] = np.inf, np.inf, -np.inf, -np.inf
+        for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
+            beside = max(goals.reach[goal], goals.reach[goals.piece_source[piece]]) + BESIDE_M
+            for i in range(goals.vertex_start[piece], goals.vertex_start[piece + 1]):
+                x, y = goals.vertex[i, 0], goals.vertex[i, 1]
+                box[goal, 0], box[goal, 1] = min(box[goal, 0], x - beside), min(box[goal, 1], y - beside)
+                box[goal, 2], box[goal, 3] = max(box[goal, 2], x + beside), max(box[goal, 3], y + beside)

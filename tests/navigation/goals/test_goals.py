@@ -199,6 +199,50 @@ def test_arrivals_agree_with_reference():
 
 
 @pytest.mark.parametrize("shift", [0.0, 5e5])
+def test_of_few_agents_and_of_many_the_same_have_arrived(shift):
+    """Those on the very rim of goals and as far from points as they reach, too: of many agents those that are
+    far from their goals are told by a box.
+    """
+    ground, region = (
+        shapely.affinity.translate(each, shift, shift) for each in (random_ground(12), HORSESHOE)
+    )
+    mesh = build_mesh(ground).mesh
+    rng = np.random.default_rng(2)
+    middle = free_points(ground, 0.2, 1, rng)[0][0]
+    shapes = [GoalShape(shapely.Point(middle), reach=1.5), GoalShape(region), GoalShape(None, parts=(0, 1))]
+    goals = cut_goals(mesh, shapes)
+    angle = np.linspace(0.0, 2.0 * np.pi, 200)
+    ring = middle + 1.5 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    corners = np.repeat(goals.vertex, 50, axis=0) + rng.choice(
+        [0.0, 1e-8, -1e-8, 1e-6, -1e-6, 0.2, -0.2],
+        (
+            50 * len(goals.vertex),
+            2,
+        ),
+    )
+    points = np.concatenate([ring, corners])
+    polygon = located(mesh, points)
+    points, polygon = points[polygon >= 0], polygon[polygon >= 0]
+    n, out = len(points), np.empty(len(points), dtype=np.int32)
+    for goal in range(len(shapes)):
+        given = (
+            mesh,
+            goals,
+            np.full(n, goal, dtype=np.int32),
+            polygon,
+            np.ones(n, dtype=np.uint8),
+            points,
+            out,
+        )
+        found = arrived_many(0, n, *given)
+        alone = [arrived_piece(mesh, goals, goal, polygon[row], *points[row]) for row in range(n)]
+        assert out.tolist() == alone and found == np.count_nonzero(out >= 0)
+        assert sum(arrived_many(row, row + 1, *given) for row in range(n)) == found
+        assert out.tolist() == alone
+        assert 50 < found < n - 50
+
+
+@pytest.mark.parametrize("shift", [0.0, 5e5])
 def test_an_agent_on_the_rim_of_a_region_has_arrived_on_either_side_of_the_portal(shift):
     ground, exit_ = (
         shapely.affinity.translate(shape, shift, shift)
