@@ -318,8 +318,8 @@ def guess_many(start, stop, mesh, goals, corridors, goal, guessed, wants, speed,
         if edge < 0:
             edge = _best_portal(mesh, goals, first, last, trail, chosen, width, x, y)
         guessed[row, 0], guessed[row, 1] = here, -1
-        if edge >= 0:
-            dx, dy, length = _towards_portal(mesh, edge, x, y)
+        dx, dy, length = _towards_portal(mesh, edge, x, y) if edge >= 0 else (0.0, 0.0, 0.0)
+        if length > 0.0:
             out_velocity[row, 0], out_velocity[row, 1] = speed[row] * dx / length, speed[row] * dy / length
             out_corner[row, 0], out_corner[row, 1] = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
             guessed[row, 1] = mesh.edge_polygon[mesh.edge_twin[edge]]
