@@ -72,6 +72,7 @@ def resident_pages(folder: Path) -> tuple[int, int]:
 
 
 @needs_pages
+@pytest.mark.sample(3)  # of the two grounds with any share: both are among them
 @pytest.mark.parametrize("share", [0.03, 0.1, 0.6])
 @pytest.mark.parametrize("more", [{}, SHUT], ids=["ground that stays", "ground that is shut for a while"])
 def test_a_run_is_the_same_and_no_more_than_the_share_is_in_memory(share, more, folder):
