@@ -1,10 +1,12 @@
-"""What all tests have: a seeded sample of what is long, and a line that says what was not tested.
+"""What all tests have: kernels that are compiled before the first test, a seeded sample of what is long,
+and a line that says what was not tested.
 
 `@pytest.mark.sample(count)` keeps so many cases of a parametrized test by default, and all with
 `-m "full or not full"`. A test that needs what this machine lacks skips with the reason "<what> is missing",
 and the end of a run counts those.
 """
 
+import contextlib
 import gc
 import hashlib
 import os
@@ -12,6 +14,8 @@ import re
 import signal
 import sys
 from collections import Counter, defaultdict
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +31,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # and every command would compile all of it anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+HERE = Path(__file__).resolve().parent
+WHOLE = 2000  # Tests of which most kernels are called.
 
 
 def lot_of(name: str) -> bytes:
@@ -49,18 +57,62 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.full)
 
 
+def import_share(config: pytest.Config) -> None:
+    """Import a worker's share of all tests before it collects them.
+
+    In a fresh copy pytest rewrites their assertions, which takes longer than all else of the collection.
+    Workers collect in the same order, so each would rewrite all of them at the same time as the others; what
+    one of them has imported the others read.
+    """
+    given = getattr(config, "workerinput", None)
+    if given is None or [Path(each).resolve() for each in config.args] != [HERE]:
+        return
+    files = sorted(HERE.rglob("test_*.py"))
+    for file in files[int(given["workerid"].removeprefix("gw")) :: given["workercount"]]:
+        # what cannot be imported is told, or skipped, where it is collected
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            import_module(".".join(file.relative_to(HERE.parent).with_suffix("").parts))
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection():
+def pytest_collection(session: pytest.Session):
     """Search for garbage only after all is collected, and leave that out of every search:
     it stays until the end, and is most of what there is.
     """
     gc.disable()
     try:
+        import_share(session.config)
         return (yield)
     finally:
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Compile a worker's share of all kernels that runs need, before the first of very many tests.
+
+    Where tests call them one by one, each worker, and each command that a test starts, makes the parts of
+    its kernels anew, and of two that need the same kernel one waits.
+    """
+    given = getattr(session.config, "workerinput", None)
+    if given is not None and len(session.items) >= WHOLE:
+        compile_share(int(given["workerid"].removeprefix("gw")), given["workercount"])
+
+
+def compile_share(own: int, count: int) -> None:
+    """Compile what one of several processes has to do with the list of needed kernels, as far as they are
+    not kept.
+    """
+    from crowdsim.kernels import ahead
+    from crowdsim.kernels.compiling import without_collections
+    from crowdsim.kernels.needed import shared_out, the_list
+
+    cold = [needed for needed in the_list().kernels if not ahead._load(needed)]
+    if cold:
+        with without_collections():
+            for _ in ahead._compiled_in_turn(ahead._own_first(shared_out(cold, count), own)):
+                pass
 
 
 @pytest.hookimpl(tryfirst=True)

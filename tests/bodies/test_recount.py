@@ -48,10 +48,13 @@ def all_counts(monkeypatch):
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("passes, further", [(0, 0), (1, 0), (3, 0), (3, 60)])
 @pytest.mark.parametrize("moved", [0, 1, 18])
-def test_few_that_moved_are_counted_as_all_would_be(moved, passes, further, threads, all_counts, monkeypatch):
+@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 20), marks=pytest.mark.full)])
+def test_few_that_moved_are_counted_as_all_would_be(
+    seeds, moved, passes, further, threads, all_counts, monkeypatch
+):
     monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 0)
     team, all_were_counted = Team(threads), 0
-    for seed in range(20):
+    for seed in seeds:
         rng = np.random.default_rng(seed)
         crowd = Crowd(rng, passes=passes, further=further)
         crowd.separate(team)

@@ -22,16 +22,18 @@ def box_meets(low, high, corners):
     middle, half = 0.5 * (np.array(low) + np.array(high)), 0.5 * (np.array(high) - np.array(low))
     meets = (corners.min(axis=1) < high).all(axis=1) & (corners.max(axis=1) > low).all(axis=1)
     near = np.flatnonzero(meets)
+    if not len(near):
+        return meets
     v = corners[near] - middle
     edges = np.roll(v, -1, axis=1) - v
     axes = [np.tile(axis, (len(v), 1)) for axis in np.eye(3)]
     axes.append(np.cross(edges[:, 0], edges[:, 1]))
     axes += [np.cross(axis, edges[:, k]) for axis in np.eye(3) for k in range(3)]
-    for axis in axes:
-        along = np.einsum("nkj,nj->nk", v, axis)
-        reach = np.abs(axis) @ half
-        is_axis = np.abs(axis).max(axis=1) > 1e-12
-        meets[near] &= ~is_axis | ((along.min(axis=1) < reach) & (along.max(axis=1) > -reach))
+    along = np.einsum("nkj,anj->ank", v, axes)
+    reach = np.abs(axes) @ half
+    is_axis = np.abs(axes).max(axis=2) > 1e-12
+    apart = is_axis & ((along.min(axis=2) >= reach) | (along.max(axis=2) <= -reach))
+    meets[near] = ~apart.any(axis=0)
     return meets
 
 
@@ -46,6 +48,7 @@ class NaiveFill:
         )
         self.surfaces = surfaces
         self.plans = [shapely.Polygon(corner[:, :2]) for corner in self.corners]
+        self.low, self.high = self.corners[:, :, :2].min(axis=1), self.corners[:, :, :2].max(axis=1)
         self.known = {}
         self.steps = {}
         todo = []
@@ -92,7 +95,7 @@ class NaiveFill:
             return self.known[i, j]
         low, high = self.square(i, j)
         square = shapely.box(*low, *high)
-        tops = [self.highest_over(number, square) for number in np.flatnonzero(self.is_ground)]
+        tops = [self.highest_over(number, square) for number in self.ground_near(low, high)]
         tops = [top for top in tops if np.isfinite(top)]
         found = []
         for top in sorted(tops, reverse=True):
@@ -109,10 +112,17 @@ class NaiveFill:
     def has_ground_under(self, i, j, level):
         """Return whether something to stand on lies under the cell itself, at most a step below a level."""
         cell = self.rules.cell
-        own = shapely.box(i * cell + TOUCH, j * cell + TOUCH, (i + 1) * cell - TOUCH, (j + 1) * cell - TOUCH)
+        low, high = np.array([i, j]) * cell + TOUCH, np.array([i + 1, j + 1]) * cell - TOUCH
+        own = shapely.box(*low, *high)
         return any(
             level - self.rules.step_up - SAME <= self.highest_over(number, own) <= level + SAME
-            for number in np.flatnonzero(self.is_ground)
+            for number in self.ground_near(low, high)
+        )
+
+    def ground_near(self, low, high):
+        """Return the triangles to stand on that may have a point over a square."""
+        return np.flatnonzero(
+            self.is_ground & (self.low <= high).all(axis=1) & (self.high >= low).all(axis=1)
         )
 
     def highest_over(self, number, square):

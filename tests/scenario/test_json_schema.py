@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdsim.scenario.json_schema import NAMED_VALUE, scenario_schema
+from crowdsim.scenario import json_schema
+from crowdsim.scenario.json_schema import NAMED_VALUE
 from crowdsim.scenario.templates import TEMPLATES, template_text
 from crowdsim.scenario.tree import plain
 from crowdsim.scenario.yaml_reader import read_yaml
@@ -23,6 +25,9 @@ from tests.scenario.worlds import SMALL, load, problems_of, with_line
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.yaml"))
+
+
+scenario_schema = cache(json_schema.scenario_schema)  # a fifth of a second each time
 
 
 def value_of(text: str) -> Any:

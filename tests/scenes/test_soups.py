@@ -23,14 +23,12 @@ MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
 
 def deepest_in_triangles(seen, corners, radius, step, height):
     """Return how deep (m) discs reach into what stands from a step above their feet to their heads."""
-    deepest = 0.0
+    deepest, low, high = 0.0, corners.min(axis=1), corners.max(axis=1)
     for x, y, z in seen[["x", "y", "z"]].to_numpy().tolist():
         spot = shapely.Point(x, y)
         near = np.flatnonzero(
-            (corners[:, :, 2].max(axis=1) > z + step)
-            & (corners[:, :, 2].min(axis=1) < z + height)
-            & (corners[:, :, :2].min(axis=1) < [x + radius, y + radius]).all(axis=1)
-            & (corners[:, :, :2].max(axis=1) > [x - radius, y - radius]).all(axis=1)
+            (low < [x + radius, y + radius, z + height]).all(axis=1)
+            & (high > [x - radius, y - radius, z + step]).all(axis=1)
         )
         for triangle in corners[near].tolist():
             # what of it is between these heights, in plan

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from functools import cache
 
 import numpy as np
 import pytest
@@ -425,6 +426,7 @@ class Looked(DeclaredColumns):
         super().check()
 
 
+@cache  # workers of pytest share the scenes out
 def looked_at(name):
     """Run a scene with every system held to its declaration;
     return what each looked at, and the digest of the run.
@@ -448,15 +450,9 @@ def looked_at(name):
 
 
 @pytest.fixture(scope="module")
-def held():
-    """By scene: what each system looked at, and the digest of the run."""
-    return {name: looked_at(name) for name in SCENES}
-
-
-@pytest.fixture(scope="module")
-def looked(held):
+def looked():
     found = defaultdict(set)
-    for systems, _ in held.values():
+    for systems, _ in map(looked_at, SCENES):
         for system, columns in systems.items():
             found[system] |= columns
     return found
@@ -481,13 +477,13 @@ def test_what_is_only_written_holds_nothing_of_use_and_rows_that_are_not_written
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_no_kernel_reads_a_column_that_its_system_declares_only_to_write(held, name):
+def test_no_kernel_reads_a_column_that_its_system_declares_only_to_write(name):
     """A run in which such columns hold nothing of use goes as any other does."""
     scenario, ticks = scene(name)
     with Simulation(scenario) as run:
         for _ in range(1, ticks):
             run.step()
-        assert run.digest == held[name][1]
+        assert run.digest == looked_at(name)[1]
 
 
 def test_systems_read_and_write_only_what_they_declare_and_look_at_all_of_it(looked):
