@@ -103,6 +103,8 @@ def resume(
         )
     if at is None and stopped.unnamed is not None:
         return _give_name(stopped, out or stopped.out, force=force, quiet=quiet, json=json)
+    stopped = stopped.with_whole(at)
+    complain_of(stopped.damaged if stopped.last_checkpoint(at) is not None else ())
     found = _checkpoint_of(stopped, run, at)
     target, source = out or stopped.out, stopped.longest.path
     with Progress(enabled=not (quiet or json)) as progress, open_run(source) as recorded:
@@ -165,7 +167,6 @@ def _chosen(run: Path) -> Stopped:
         raise RecordingError(found.longest.problem)
     if found.longest.header is not None:
         require_uncut(found.longest.header, found.longest.path, "gone on with")
-    complain_of(found.damaged if found.last_checkpoint() is not None else ())
     others = [each for each in runs if each is not found and each.longest.path != run and each.steps()]
     for each in others:
         complain(

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.lines import layers_of
-from crowdsim.measures.motion import SPEED_OVER_S, half_window, row_speeds
-from crowdsim.measures.sources import Source, of_each_frame, of_each_person
+from crowdsim.measures.motion import SPEED_OVER_S, of_each_frame
+from crowdsim.measures.sources import Source, of_each_person
 from crowdsim.measures.tracks import Tracks, with_units
 
 
@@ -83,16 +83,15 @@ def area_states(source: Source, area: Area, *, over_s: float = SPEED_OVER_S) -> 
     CrowdsimError
         If none of the area is walkable.
     """
-    return of_each_frame(
-        source, lambda tracks: _area_states(tracks, area, over_s), lambda fps: half_window(fps, over_s)
-    )
+    return of_each_frame(source, lambda tracks, speed: area_states_in(tracks, area, speed), over_s)
 
 
-def _area_states(tracks: Tracks, area: Area, over_s: float) -> pd.DataFrame:
+def area_states_in(tracks: Tracks, area: Area, speed: NDArray[np.float64]) -> pd.DataFrame:
+    """Return `area_states` of tracks whose speeds are known."""
     size = _walkable_m2(tracks, area)
     rows = rows_inside(tracks, area)
     frame = tracks.frame[rows] - tracks.first_frame
-    speed = row_speeds(tracks, over_s)[2][rows]
+    speed = speed[rows]
     known = ~np.isnan(speed)
     frames = len(tracks.frame_s)
     people = np.bincount(frame, minlength=frames)
@@ -127,10 +126,11 @@ def area_stays(source: Source, area: Area) -> pd.DataFrame:
         after the last (s); entered, left: whether the person was seen outside before and after. Ascending by
         begin, then id.
     """
-    return of_each_person(source, lambda tracks: _area_stays(tracks, area), "enter_s", "id")
+    return of_each_person(source, lambda tracks: area_stays_in(tracks, area), "enter_s", "id")
 
 
-def _area_stays(tracks: Tracks, area: Area) -> pd.DataFrame:
+def area_stays_in(tracks: Tracks, area: Area) -> pd.DataFrame:
+    """Return `area_stays` of tracks."""
     inside = np.zeros(len(tracks), dtype=bool)
     inside[rows_inside(tracks, area)] = True
     before = np.append(False, inside[:-1]) & tracks.follows

@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import CLEARANCE_M
-from crowdsim.measures.motion import path_lengths
-from crowdsim.measures.sources import LongRun, Source, facts_of, of_each_person, run_of
-from crowdsim.measures.tracks import Tracks, with_units
+from crowdsim.measures.motion import path_lengths_in
+from crowdsim.measures.sources import LongRun, Source, facts_of, joined, of_each_person, run_of
+from crowdsim.measures.tracks import Tracks, stable_order, with_units
 
 # 0.1 mm: agents that were pushed apart touch, and rounding lets them be deeper by less. Larger hides real
 # contacts.
@@ -53,11 +53,43 @@ def overlaps(
         If a person's radius is not known.
     """
     with run_of(source) as run:
-        parts = (part for part, _ in run.by_frames()) if isinstance(run, LongRun) else (run,)
-        table = _joined(pd.concat([_overlaps_in(part, deeper_than_m, radius_m) for part in parts]))
-        table = table.assign(duration_s=table["frames"] / facts_of(run).fps)
-    columns = ["first", "second", "begin_s", "duration_s", "deepest_m", "x_m", "y_m"]
-    return with_units(table[columns].sort_values(["begin_s", "first", "second"], ignore_index=True))
+        found = Spells(run, deeper_than_m, radius_m)
+        for tracks in run.by_frames() if isinstance(run, LongRun) else (run,):
+            found.take(tracks)
+        return found.table()
+
+
+class Spells:
+    """The overlaps of a run, from the tracks of some of its frames after each other.
+
+    Parameters
+    ----------
+    run : Tracks or LongRun
+    deeper_than_m, radius_m : float, m
+        See `overlaps`.
+    """
+
+    def __init__(self, run: Tracks | LongRun, deeper_than_m: float, radius_m: float | None) -> None:
+        self._fps = facts_of(run).fps
+        self._about = deeper_than_m, radius_m
+        self._over: list[pd.DataFrame] = []
+        self._last: pd.DataFrame | None = None  # those in the last frame, which may go on
+
+    def take(self, tracks: Tracks) -> None:
+        """Add those in the frames that follow."""
+        found = _overlaps_in(tracks, *self._about)
+        if self._last is not None:
+            found = _joined(pd.concat([self._last, found]))
+        goes_on = (found["end"] == tracks.first_frame + len(tracks.frame_s)).to_numpy()
+        self._over.append(found[~goes_on])
+        self._last = found[goes_on]
+
+    def table(self) -> pd.DataFrame:
+        """Return all of them; see `overlaps`."""
+        parts = [*self._over, *([] if self._last is None else [self._last])]
+        table = joined(parts).assign(duration_s=lambda rows: rows["frames"] / self._fps)
+        columns = ["first", "second", "begin_s", "duration_s", "deepest_m", "x_m", "y_m"]
+        return with_units(table[columns].sort_values(["begin_s", "first", "second"], ignore_index=True))
 
 
 def _overlaps_in(tracks: Tracks, deeper_than_m: float, radius_m: float | None) -> pd.DataFrame:
@@ -126,7 +158,7 @@ def overlapping_rows(tracks: Tracks, radius: NDArray[np.float64], deeper_than_m:
     """
     if not len(tracks):
         return
-    by_frame = np.argsort(tracks.frame, kind="stable")
+    by_frame = stable_order(tracks.frame)
     starts = np.searchsorted(tracks.frame[by_frame], np.arange(len(tracks.frame_s) + 1) + tracks.first_frame)
     size = max(2.0 * float(radius.max()), 1e-3)
     begin = 0
@@ -233,11 +265,11 @@ def collisions(
         are not counted: agents of runs are kept out of them.
     """
     with run_of(source) as run:
-        each = _collisions_of(overlaps(run, deeper_than_m=deeper_than_m, radius_m=radius_m))
+        each = collisions_of(overlaps(run, deeper_than_m=deeper_than_m, radius_m=radius_m))
         return of_each_person(run, lambda tracks: _collisions(tracks, each))
 
 
-def _collisions_of(found: pd.DataFrame) -> pd.DataFrame:
+def collisions_of(found: pd.DataFrame) -> pd.DataFrame:
     """Return the collisions in a table of `overlaps`, by the id of each that had some."""
     both = pd.concat(
         [
@@ -287,12 +319,13 @@ def steering_scores(
         nothing is added.
     """
     with run_of(source) as run:
-        each = _collisions_of(overlaps(run, deeper_than_m=deeper_than_m, radius_m=radius_m))
-        return of_each_person(run, lambda tracks: _steering_scores(tracks, each))
+        each = collisions_of(overlaps(run, deeper_than_m=deeper_than_m, radius_m=radius_m))
+        return of_each_person(run, lambda tracks: steering_scores_in(tracks, path_lengths_in(tracks), each))
 
 
-def _steering_scores(tracks: Tracks, each: pd.DataFrame) -> pd.DataFrame:
-    paths, hits = path_lengths(tracks), _collisions(tracks, each)
+def steering_scores_in(tracks: Tracks, paths: pd.DataFrame, each: pd.DataFrame) -> pd.DataFrame:
+    """Return `steering_scores` of tracks, from their `path_lengths` and what `collisions_of` returns."""
+    hits = _collisions(tracks, each)
     until = np.repeat(paths["end_s"].to_numpy(), np.diff(tracks.starts))
     is_step = tracks.follows & (tracks.time_s <= until)
     steps = np.flatnonzero(is_step)

@@ -89,7 +89,7 @@ def stuck_spells(recording: Source) -> pd.DataFrame:
     run = _recorded(recording)
     spells, last_tick = run.spells, run.recording.commit.last_tick
     table = spells[["entity"]].assign(
-        agent=[run.label.get(each, str(each)) for each in spells["entity"].tolist()],
+        agent=[run.label(each, str(each)) for each in spells["entity"].tolist()],
         still_since_s=(spells["begin_tick"] * run.tick_s - STUCK_SECONDS).clip(lower=0.0).round(9),
         stuck_s=(spells["begin_tick"] * run.tick_s).round(9),
         end_s=(spells["end_tick"] * run.tick_s).where(spells["is_over"]).round(9),
@@ -156,9 +156,9 @@ def waiting_graph(recording: Source, time_s: float | None = None) -> pd.DataFram
     table = pd.DataFrame(
         {
             "entity": source,
-            "agent": [run.label.get(each, "") for each in source.tolist()],
+            "agent": [run.label(each, "") for each in source.tolist()],
             "other": target,
-            "other_agent": [run.label.get(each, "") for each in target.tolist()],
+            "other_agent": [run.label(each, "") for each in target.tolist()],
             "kind": [KINDS[kind] for kind in waits.kind.tolist()],
             "gap_m": waits.gap,
         }
@@ -284,6 +284,7 @@ def stuck_people(recording: Source, note: Callable[[str], None] = lambda _: None
             seen.heads.add(entity if look.ring and look.is_head else look.head)
             looks[spell] += 1
             links.append((first.setdefault(int(diagnosed.group[row]), spell), spell))
+        del moment, diagnosed  # before the next ones are made
         if len(links) > 2 * len(spells) + LEAST_LINKS:
             links = [*zip(_groups(len(spells), links), range(len(spells)), strict=True)]
     return _with_causes(spells, found, looks, run.reported(), _groups(len(spells), links))
@@ -358,7 +359,7 @@ def _table_of(run: Recorded, moment: Moment, diagnosed: Diagnosed) -> pd.DataFra
     ).reshape(-1, 2)
     table = pd.DataFrame({
         "time_s": round(moment.tick * moment.tick_length, 9), "entity": entity,
-        "agent": [run.label.get(each, "") for each in entity.tolist()], "x": moment.position[rows, 0],
+        "agent": [run.label(each, "") for each in entity.tolist()], "x": moment.position[rows, 0],
         "y": moment.position[rows, 1],
         "stuck_for_s": ((moment.tick - moment.stuck_tick[rows]) * run.tick_s).round(9),
         "cause": [Cause(int(cause)).words for cause in diagnosed.cause[rows]],
@@ -376,4 +377,4 @@ def name_of(run: Recorded, entity: int) -> str:
         return "a wall"
     if entity == NOBODY:
         return ""
-    return run.label.get(entity, "an obstacle")
+    return run.label(entity, "an obstacle")

@@ -4,7 +4,7 @@ from what was recorded and the scenario in it, without running anything.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -51,13 +51,15 @@ class Recorded:
     Attributes
     ----------
     events, roster : DataFrame
-        As the recording returns them.
+        As the recording returns them; the roster ascending by entity.
     """
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
         self.events: pd.DataFrame = recording.events()
         self.roster: pd.DataFrame = recording.roster()
+        if not self.roster["entity"].is_monotonic_increasing:
+            self.roster = self.roster.sort_values("entity", ignore_index=True)
         self.tick_s = recording.header.tick_s
         listed = int(self.roster["entity"].max()) if len(self.roster) else 0
         # Where agents come in while the run lasts, obstacles have numbers beyond all that agents can have.
@@ -74,10 +76,16 @@ class Recorded:
         """Tick of each frame, ascending."""
         return self.recording.frames()["tick"].to_numpy()
 
-    @cached_property
-    def label(self) -> dict[int, str]:
-        """What a user calls each agent, by entity."""
-        return self.recording.labels()
+    def label(self, entity: int, otherwise: str) -> str:
+        """Return what a user calls an agent; `otherwise` of what is none."""
+        entities = self.roster["entity"].to_numpy()
+        row = int(np.searchsorted(entities, entity))
+        if row == len(entities) or entities[row] != entity:
+            return otherwise
+        own, group, index = (
+            self.roster[name].to_numpy()[row] for name in ("scenario_id", "group_name", "index")
+        )
+        return f"#{own}" if own >= 0 else f"{group}[{index}]"
 
     @cached_property
     def spells(self) -> pd.DataFrame:
@@ -98,7 +106,7 @@ class Recorded:
         spells = self.spells
         there = spells[(spells["begin_tick"] <= tick) & (spells["end_tick"] > tick)]
         begin = dict(zip(there["entity"].tolist(), there["begin_tick"].tolist(), strict=True))
-        return np.array([begin.get(each, -1) for each in entity.tolist()], dtype=np.int64)
+        return _changed(np.full(len(entity), -1), entity, begin)
 
     def reported(self) -> list[Cause | None]:
         """Return why each spell was a deadlock, as the run reported it last; None where it was none:
@@ -162,6 +170,7 @@ class Recorded:
         data["waits"] = rows["waits"].to_numpy() if "waits" in rows else np.zeros(len(rows), dtype=np.uint8)
         data["radius"] = self._radii(tick, data["entity"])
         data["goes_on"] = np.zeros(len(rows), dtype=np.bool_)
+        del rows  # what was read; most of it stands in `data` once more
         data = self._with_obstacles(tick, data)
         since = self.stuck_since(tick, data["entity"])
         return Moment(
@@ -190,10 +199,10 @@ class Recorded:
 
     def _radii(self, tick: int, entity: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return (n,) float64, m: the radius of each at the end of a tick."""
-        known = dict(zip(self.roster["entity"].tolist(), self.roster["radius"].tolist(), strict=True))
+        rows = np.searchsorted(self.roster["entity"].to_numpy(), entity)
         changes = self.events[(self.events["kind"] == "RADIUS_SET") & (self.events["tick"] <= tick)]
-        known.update(zip(changes["entity"].tolist(), (changes["value"] * _MM).tolist(), strict=True))
-        return np.array([known[each] for each in entity.tolist()], dtype=np.float64)
+        last = dict(zip(changes["entity"].tolist(), (changes["value"] * _MM).tolist(), strict=True))
+        return _changed(self.roster["radius"].to_numpy()[rows].astype(np.float64), entity, last)
 
     @cached_property
     def _obstacles_are_known(self) -> bool:
@@ -289,3 +298,10 @@ class Recorded:
                 ends.append(points[1:])
                 layers.append(np.full(len(points) - 1, floor, dtype=np.int32))
         return Segments(np.concatenate(starts), np.concatenate(ends), np.concatenate(layers))
+
+
+def _changed(values: NDArray[Any], entity: NDArray[np.int64], of: Mapping[int, float]) -> NDArray[Any]:
+    """Return values, (n,), with those that some of the entities have in their place."""
+    rows = np.flatnonzero(np.isin(entity, np.fromiter(of, dtype=np.int64, count=len(of))))
+    values[rows] = [of[each] for each in entity[rows].tolist()]
+    return values

@@ -98,9 +98,7 @@ def lane_order_of(
     direction = along[0] / length, along[1] / length
     with run_of(source) as run:
         heading = _headings(run, direction)
-        return of_each_frame(
-            run, lambda tracks: _lane_order(tracks, heading, direction, area, row_width), lambda _: 0
-        )
+        return of_each_frame(run, lambda tracks: _lane_order(tracks, heading, direction, area, row_width))
 
 
 def _ahead(tracks: Tracks, direction: tuple[float, float]) -> NDArray[np.float64]:
@@ -113,7 +111,7 @@ def _headings(run: Tracks | LongRun, direction: tuple[float, float]) -> pd.Serie
     """Return in which direction each of those goes on the whole that get far enough, +1 or -1, by id."""
     ids = facts_of(run).people["id"].to_numpy()
     first, last = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
-    for tracks in (part for part, _ in run.by_frames()) if isinstance(run, LongRun) else (run,):
+    for tracks in run.by_frames() if isinstance(run, LongRun) else (run,):
         ahead, place = _ahead(tracks, direction), np.searchsorted(ids, tracks.seen)
         is_new = np.isnan(first[place])
         first[place[is_new]] = ahead[tracks.starts[:-1]][is_new]

@@ -68,10 +68,11 @@ def line_crossings(source: Source, line: Line | Sequence[tuple[float, float]]) -
         arrived and left, which no frame shows, counts, with the number of the next frame.
     """
     line = line if isinstance(line, Line) else Line(tuple((float(x), float(y)) for x, y in line))
-    return of_each_person(source, lambda tracks: _line_crossings(tracks, line), "time_s", "id")
+    return of_each_person(source, lambda tracks: line_crossings_in(tracks, line), "time_s", "id")
 
 
-def _line_crossings(tracks: Tracks, line: Line) -> pd.DataFrame:
+def line_crossings_in(tracks: Tracks, line: Line) -> pd.DataFrame:
+    """Return `line_crossings` of tracks."""
     steps, layer = _steps(tracks), layers_of(tracks, line)
     found = [np.zeros((5, 0))]
     begun = 0.0

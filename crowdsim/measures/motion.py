@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.measures.sources import Source, of_each_frame, of_each_person, of_each_place
-from crowdsim.measures.tracks import Tracks, with_units
+from crowdsim.measures import sources
+from crowdsim.measures.sources import LongRun, Source, joined, of_each_person, of_each_place, run_of
+from crowdsim.measures.tracks import Tracks, stable_order, with_units
 
 # Steps sway a body at some 2 Hz; half a second is one step. Shorter measures the sway of measured heads,
 # longer blurs stops.
@@ -114,6 +118,122 @@ def half_window(fps: float, over_s: float) -> int:
     return max(1, round(0.5 * over_s * fps))
 
 
+def by_frames(
+    run: Tracks | LongRun, over_s: float = SPEED_OVER_S, most_rows: int | None = None, least: int = 1
+) -> Iterator[tuple[Tracks, NDArray[np.float64]]]:
+    """Yield tracks of some frames after each other, and the speed of each row, (n,) float64, m/s; see
+    `speeds`. Of what is no long run, all are in one.
+
+    Parameters
+    ----------
+    run : Tracks or LongRun
+    over_s : float, s
+    most_rows : int, optional
+        So many places at most where frames have no more; without it `sources.MOST_ROWS`.
+    least : int
+        So many frames at least, where there are as many.
+    """
+    if isinstance(run, Tracks):
+        yield run, row_speeds(run, over_s)[2]
+        return
+    half, starts = half_window(run.facts.fps, over_s), run.recording.frame_starts()
+    around = _Around(run, half)
+    frames = around.read()
+    for first, stop in run.recording.frame_spans(rows=most_rows or sources.MOST_ROWS, least=least):
+        run.note(f"reading: {stop:,} of {run.recording.commit.frames:,} frames")
+        rows: dict[str, NDArray[Any]] = {
+            name: np.empty(int(starts[stop] - starts[first]), dtype=np.float64 if name in "xyz" else np.int64)
+            for name in ("id", "frame", *run.columns)
+        }
+        speed = np.empty(len(rows["id"]))
+        for frame in range(first, stop):
+            # those until the last that counts
+            while around.last < min(frame + half, run.recording.commit.frames - 1):
+                next(frames)
+            own = slice(int(starts[frame] - starts[first]), int(starts[frame + 1] - starts[first]))
+            rows["frame"][own] = frame
+            speed[own] = around.give(frame, {name: values[own] for name, values in rows.items()})
+        order = stable_order(rows["id"])
+        yield run.tracks_of(rows, first_frame=first, frame_s=run.facts.frame_s[first:stop]), speed[order]
+
+
+class _Around:
+    """Where people were in the frames around one: those in a ring that their speeds there need.
+
+    Parameters
+    ----------
+    run : LongRun
+    half : int
+        So many frames before and after.
+    """
+
+    def __init__(self, run: LongRun, half: int) -> None:
+        self._run, self._half = run, half
+        size, people = 2 * half + 1, len(run.facts.people)
+        self.last = -1  # frame that is in the ring
+        self._frame = np.full((size, people), -size, dtype=np.int32)  # in which one was there last
+        self._rows = {name: np.zeros((size, people)) for name in run.columns}
+
+    def read(self) -> Iterator[None]:
+        """Take the frames after each other, each when it is asked for."""
+        recording = self._run.recording
+        starts = recording.frame_starts()
+        for first, stop in recording.frame_spans():
+            rows = recording.rows(int(starts[first]), int(starts[stop]), self._run.columns)
+            place = self._run.place_of(rows["id"])
+            for frame in range(first, stop):
+                own = slice(int(starts[frame] - starts[first]), int(starts[frame + 1] - starts[first]))
+                slot = frame % len(self._frame)
+                self._frame[slot, place[own]] = frame
+                for name, values in self._rows.items():
+                    values[slot, place[own]] = rows[name][own]
+                if np.count_nonzero(self._frame[slot] == frame) < own.stop - own.start:
+                    # says which person is twice in it
+                    self._run.tracks_of({name: values[own] for name, values in rows.items()})
+                self.last = frame
+                yield
+
+    def give(self, frame: int, rows: Mapping[str, NDArray[Any]]) -> NDArray[np.float64]:
+        """Write the rows of a frame, ascending by person, and return the speeds, (n,) float64, m/s."""
+        size, time_s = len(self._frame), self._run.facts.frame_s
+        place = np.flatnonzero(self._frame[frame % size] == frame)
+        rows["id"][:] = self._run.facts.people["id"].to_numpy()[place]
+        for name, values in self._rows.items():
+            rows[name][:] = values[frame % size, place]
+        ends = []
+        for step in (-1, 1):
+            end = np.full(len(place), frame)
+            for then in range(frame + step, frame + step * (self._half + 1), step):
+                # the track goes on until here, and here too
+                end += step * ((end == then - step) & (self._frame[then % size, place] == then))
+            ends.append(end)
+        before, after = ends
+        took = time_s[after] - time_s[before]
+        took[took <= 0.0] = np.nan
+        squares = np.zeros(len(place))
+        for axis in "xyz":
+            values = self._rows[axis]
+            squares += ((values[after % size, place] - values[before % size, place]) / took) ** 2
+        return np.sqrt(squares)
+
+
+def of_each_frame(
+    source: Source, measure: Callable[[Tracks, NDArray[np.float64]], pd.DataFrame], over_s: float
+) -> pd.DataFrame:
+    """Return a measure that has a row for each frame, from the places and speeds in it; of long runs it is
+    taken part by part.
+
+    Parameters
+    ----------
+    source : path, Recording, Tracks, or LongRun
+    measure : callable
+        Gets what `by_frames` yields.
+    over_s : float, s
+    """
+    with run_of(source) as run:
+        return joined(measure(*part) for part in by_frames(run, over_s))
+
+
 def speed_over_time(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataFrame:
     """Return how fast people were in each frame.
 
@@ -129,17 +249,20 @@ def speed_over_time(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataF
         frame, time_s (s), people, mean_m_s, slowest_tenth_m_s, median_m_s, fastest_tenth_m_s (m/s; NaN where
         nobody was there).
     """
-    return of_each_frame(
-        source, lambda tracks: _speed_over_time(tracks, over_s), lambda fps: half_window(fps, over_s)
-    )
+    return of_each_frame(source, speeds_in, over_s)
 
 
-def _speed_over_time(tracks: Tracks, over_s: float) -> pd.DataFrame:
-    speed = row_speeds(tracks, over_s)[2]
-    groups = pd.DataFrame({"frame": tracks.frame, "speed": speed}).groupby("frame")["speed"]
+def speeds_in(tracks: Tracks, speed: NDArray[np.float64]) -> pd.DataFrame:
+    """Return `speed_over_time` of tracks whose speeds are known."""
+    # A row of no frame at both ends: where the rows of each frame follow each other, as in a part of one,
+    # pandas adds up in another way, and the last digit would depend on how many frames are read at once.
+    none = tracks.first_frame - 1
+    rows = pd.DataFrame({"frame": np.r_[none, tracks.frame, none], "speed": np.r_[0.0, speed, 0.0]})
+    groups = rows.groupby("frame")["speed"]
     table = pd.DataFrame({"people": groups.size(), "mean_m_s": groups.mean()})
+    tenths = groups.quantile(np.array([0.1, 0.5, 0.9])).unstack()
     for name, share in (("slowest_tenth_m_s", 0.1), ("median_m_s", 0.5), ("fastest_tenth_m_s", 0.9)):
-        table[name] = groups.quantile(share)
+        table[name] = tenths[share]
     frames = pd.RangeIndex(tracks.first_frame, tracks.first_frame + len(tracks.frame_s), name="frame")
     table = table.reindex(frames)
     table["people"] = table["people"].fillna(0).astype(np.int64)
@@ -165,10 +288,11 @@ def path_lengths(source: Source) -> pd.DataFrame:
         shorter than the path by some 2 mm in a quarter turn with a radius of 0.5 m at 1.34 m/s, since it cuts
         the arc; what was not recorded is a straight line.
     """
-    return of_each_person(source, _path_lengths)
+    return of_each_person(source, path_lengths_in)
 
 
-def _path_lengths(tracks: Tracks) -> pd.DataFrame:
+def path_lengths_in(tracks: Tracks) -> pd.DataFrame:
+    """Return `path_lengths` of tracks."""
     ends = last_arrivals(tracks)
     arrival_s = ends["time_s"].reindex(tracks.seen).to_numpy()
     counted = tracks.time_s <= np.repeat(

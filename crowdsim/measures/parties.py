@@ -9,13 +9,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.sources import Source, facts_of_run, joined, run_of
+from crowdsim.measures.sources import Source, facts_of_run, tables_by_people
 from crowdsim.measures.tracks import Tracks, with_units
 from crowdsim.setup.parties import parties_of
 
 _LACKING = "parties that are known."
 LEAST_SPEED_M_S = 0.2  # Of the middle of a party that has a direction.
 _SPREAD = ("group", "party", "time_s", "members", "spread_m", "along_m", "across_m", "angle_deg")
+# Columns by which tables ascend.
+PARTY_ORDER = {"spread": ("group", "party", "time_s"), "parties": ("group", "party")}
 _USE = (
     "group", "party", "members", "mean_spread_m", "widest_m", "mean_angle_deg", "mean_speed_m_s", "left",
     "first_s", "last_s", "apart_s",
@@ -45,10 +47,11 @@ def party_spread(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people.
     """
-    return _of_each_party(source, _party_spread, "group", "party", "time_s")
+    return _of_each_party(source, party_spread_in, *PARTY_ORDER["spread"])
 
 
-def _party_spread(tracks: Tracks) -> pd.DataFrame:
+def party_spread_in(tracks: Tracks) -> pd.DataFrame:
+    """Return `party_spread` of tracks."""
     names, label = _labels(tracks)
     rows = np.flatnonzero(label >= 0)
     if not len(rows):
@@ -109,11 +112,14 @@ def party_use(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people.
     """
-    return _of_each_party(source, _party_use, "group", "party")
+    return _of_each_party(
+        source, lambda tracks: party_use_in(tracks, party_spread_in(tracks)), *PARTY_ORDER["parties"]
+    )
 
 
-def _party_use(tracks: Tracks) -> pd.DataFrame:
-    spread, (names, label) = _party_spread(tracks), _labels(tracks)
+def party_use_in(tracks: Tracks, spread: pd.DataFrame) -> pd.DataFrame:
+    """Return `party_use` of tracks, from their `party_spread`."""
+    names, label = _labels(tracks)
     arrived = tracks.events[tracks.events["kind"] == "ARRIVAL"].groupby("id")["time_s"].min()
     speed = np.hypot(*_steps(tracks)) * tracks.fps
     frames = dict(list(spread.groupby(["group", "party"])))
@@ -171,14 +177,17 @@ def _of_each_party(source: Source, measure: Callable[[Tracks], pd.DataFrame], *o
     """Return a measure of which each row is of one party and depends on no other, ascending by some columns;
     of long runs it is taken part by part.
     """
-    with run_of(source) as run:
-        facts = facts_of_run(run, _LACKING)
-        if isinstance(run, Tracks):
-            return measure(run)
-        names, party = _parties(facts)
-        alone = party < 0
-        party[alone] = len(names) + np.arange(np.count_nonzero(alone))
-        return joined((measure(part) for part in run.by_people(party)), *order)
+    facts = facts_of_run(source, _LACKING)
+    found = tables_by_people(source, lambda tracks: {"": measure(tracks)}, {"": order}, together(facts))
+    return found[""]
+
+
+def together(tracks: Tracks) -> NDArray[np.int64]:
+    """Return a number for each of the people, (p,): the same for members of a party."""
+    names, party = _parties(tracks)
+    alone = party < 0
+    party[alone] = len(names) + np.arange(np.count_nonzero(alone))
+    return party
 
 
 def _labels(tracks: Tracks) -> tuple[list[tuple[str, int]], NDArray[np.int64]]:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from crowdsim.measures.areas import Area, area_states, area_stays
+from crowdsim.measures.areas import Area, area_states_in, area_stays_in
 from crowdsim.measures.behaviour import (
     queue_lengths,
     queue_use,
@@ -19,14 +20,14 @@ from crowdsim.measures.behaviour import (
 )
 from crowdsim.measures.choosing import choice_changes, choice_use, choices
 from crowdsim.measures.connections import ride_use, rides
-from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps, steering_scores
+from crowdsim.measures.contacts import LEAST_DEPTH_M, Spells, collisions_of, steering_scores_in
 from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
-from crowdsim.measures.lines import Line, flow_over_time, line_crossings, mean_flow
-from crowdsim.measures.motion import path_lengths, speed_over_time
-from crowdsim.measures.parties import party_spread, party_use
+from crowdsim.measures.lines import Line, flow_over_time, line_crossings_in, mean_flow
+from crowdsim.measures.motion import by_frames, path_lengths_in, speeds_in
+from crowdsim.measures.parties import PARTY_ORDER, party_spread_in, party_use_in, together
 from crowdsim.measures.scenarios import measured_places, scenario_of
-from crowdsim.measures.shortest_paths import detours
-from crowdsim.measures.sources import LongRun, Source, facts_of, run_of
+from crowdsim.measures.shortest_paths import detours_in, open_world
+from crowdsim.measures.sources import LongRun, Source, facts_of, joined_tables, run_of, tables_by_people
 from crowdsim.measures.tracks import Tracks
 
 
@@ -61,57 +62,131 @@ def all_tables(
         ``area <name>`` and ``stays <name>`` for each area.
     """
     with run_of(source) as run:
-        return _tables_of_run(run, deeper_than_m, radius_m) | place_tables(run, lines, areas)
+        # recordings say how wide agents are
+        has_radii = (
+            radius_m is not None
+            or isinstance(run, LongRun)
+            or (not np.isnan(run.of_people("radius_m").astype(np.float64)).any())
+        )
+        spells = Spells(run, deeper_than_m, radius_m) if has_radii else None
+        frames = _tables_by_frames(run, areas, spells)
+        overlaps = None if spells is None else spells.table()
+        people = _tables_by_people(run, lines, areas, overlaps)
+        tables = {"paths": people["paths"], "speeds": frames["speeds"], "evacuation": evacuation_curve(run)}
+        tables |= _tables_of_events(run, people)
+        if overlaps is not None:
+            tables |= {"overlaps": overlaps, "scores": people["scores"]}
+        return tables | _of_places(lines, areas, frames | people)
 
 
-def _tables_of_run(
-    run: Tracks | LongRun, deeper_than_m: float, radius_m: float | None
-) -> dict[str, pd.DataFrame]:
-    """Return the tables that are of no line and no area."""
-    tables = {
-        "paths": path_lengths(run),
-        "speeds": speed_over_time(run),
-        "evacuation": evacuation_curve(run),
-    }
+def _tables_of_events(run: Tracks | LongRun, people: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Return the tables that recorded runs have only; `people` has those that are taken of places."""
     facts = facts_of(run)
-    if facts.has_events:
-        tables |= {"detours": detours(run), "arrivals": arrivals(run), "exits": exit_use(run)}
-        tables["trips"] = trips(run)
-        scenario = scenario_of(facts)
-        if scenario.behaviours.machines:
-            tables |= {"states": state_use(run), "spells": state_spells(run)}
-        if scenario.queues:
-            tables |= {"queues": queue_use(run), "waits": waits_in_line(run)}
-            tables["lengths"] = queue_lengths(run)
-        if scenario.has_parties:
-            tables |= {"parties": party_use(run), "spread": party_spread(run)}
-        if any(goal.choice is not None for goal in scenario.goals):
-            tables |= {"choices": choices(run), "choice use": choice_use(run)}
-            tables["changes"] = choice_changes(run)
-        if scenario.carriers:
-            tables |= {"connections": ride_use(run), "rides": rides(run)}
-    # recordings say how wide agents are
-    knows_radii = isinstance(run, LongRun) or not np.isnan(run.of_people("radius_m").astype(np.float64)).any()
-    if radius_m is not None or knows_radii:
-        tables["overlaps"] = overlaps(run, deeper_than_m=deeper_than_m, radius_m=radius_m)
-        tables["scores"] = steering_scores(run, deeper_than_m=deeper_than_m, radius_m=radius_m)
+    if not facts.has_events:
+        return {}
+    tables = {"detours": people["detours"], "arrivals": arrivals(run), "exits": exit_use(run)}
+    tables["trips"] = trips(run)
+    scenario = scenario_of(facts)
+    if scenario.behaviours.machines:
+        tables |= {"states": state_use(run), "spells": state_spells(run)}
+    if scenario.queues:
+        tables |= {"queues": queue_use(run), "waits": waits_in_line(run)}
+        tables["lengths"] = queue_lengths(run)
+    if scenario.has_parties:
+        tables |= {name: people[name] for name in ("parties", "spread")}
+    if any(goal.choice is not None for goal in scenario.goals):
+        tables |= {"choices": choices(run), "choice use": choice_use(run)}
+        tables["changes"] = choice_changes(run)
+    if scenario.carriers:
+        tables |= {"connections": ride_use(run), "rides": rides(run)}
     return tables
+
+
+def _tables_by_frames(
+    run: Tracks | LongRun, areas: Sequence[Area], spells: Spells | None
+) -> dict[str, pd.DataFrame]:
+    """Return the tables with a row for each frame; give its tracks to `spells`, too."""
+
+    def measure(tracks: Tracks, speed: NDArray[np.float64]) -> dict[str, pd.DataFrame]:
+        if spells is not None:
+            spells.take(tracks)
+        return _by_frames(tracks, speed, areas) | {"speeds": speeds_in(tracks, speed)}
+
+    return joined_tables((measure(*part) for part in by_frames(run)), {})
+
+
+def _tables_by_people(
+    run: Tracks | LongRun,
+    lines: Sequence[Line],
+    areas: Sequence[Area],
+    overlaps: pd.DataFrame | None,
+) -> dict[str, pd.DataFrame]:
+    """Return the tables of which each row is of a person or party: its path, parties, lines, stays in areas,
+    and with `overlaps` scores.
+    """
+    facts = facts_of(run)
+    scenario = scenario_of(facts) if facts.has_events else None
+    has_parties = scenario is not None and scenario.has_parties
+    built = None if scenario is None else open_world(scenario)
+    hits = None if overlaps is None else collisions_of(overlaps)
+
+    def measure(tracks: Tracks) -> dict[str, pd.DataFrame]:
+        paths = path_lengths_in(tracks)
+        found = {"paths": paths} | _by_people(tracks, lines, areas)
+        if built is not None:
+            found["detours"] = detours_in(tracks, paths, built)
+        if has_parties:
+            found["spread"] = party_spread_in(tracks)
+            found["parties"] = party_use_in(tracks, found["spread"])
+        if hits is not None:
+            found["scores"] = steering_scores_in(tracks, paths, hits)
+        return found
+
+    order = dict.fromkeys(("paths", "detours", "scores"), ("id",)) | PARTY_ORDER | _order(lines, areas)
+    return tables_by_people(run, measure, order, together(facts) if has_parties else None)
 
 
 def place_tables(source: Source, lines: Sequence[Line], areas: Sequence[Area]) -> dict[str, pd.DataFrame]:
     """Return the tables of lines and areas, as in `all_tables`."""
+    if not (lines or areas):
+        return {}
+    with run_of(source) as run:
+        parts = by_frames(run) if areas else ()
+        found = joined_tables((_by_frames(tracks, speed, areas) for tracks, speed in parts), {})
+        found |= tables_by_people(run, lambda tracks: _by_people(tracks, lines, areas), _order(lines, areas))
+        return _of_places(lines, areas, found)
+
+
+def _by_frames(tracks: Tracks, speed: NDArray[np.float64], areas: Sequence[Area]) -> dict[str, pd.DataFrame]:
+    """Return what was in the areas."""
+    return {f"area {each.name}": area_states_in(tracks, each, speed) for each in areas}
+
+
+def _by_people(tracks: Tracks, lines: Sequence[Line], areas: Sequence[Area]) -> dict[str, pd.DataFrame]:
+    """Return the crossings of lines and the stays in areas."""
+    found = {f"line {each.name}": line_crossings_in(tracks, each) for each in lines}
+    return found | {f"stays {each.name}": area_stays_in(tracks, each) for each in areas}
+
+
+def _order(lines: Sequence[Line], areas: Sequence[Area]) -> dict[str, tuple[str, ...]]:
+    """Return the columns by which those ascend."""
+    found: dict[str, tuple[str, ...]] = {f"line {each.name}": ("time_s", "id") for each in lines}
+    return found | {f"stays {each.name}": ("enter_s", "id") for each in areas}
+
+
+def _of_places(
+    lines: Sequence[Line], areas: Sequence[Area], found: dict[str, pd.DataFrame]
+) -> dict[str, pd.DataFrame]:
+    """Return the tables of lines and areas that were found, with flows, each beside its other."""
     tables: dict[str, pd.DataFrame] = {}
     for line in lines:
-        crossed = line_crossings(source, line)
+        crossed = found[f"line {line.name}"]
         tables |= {
             f"line {line.name}": crossed,
             f"flow {line.name}": flow_over_time(crossed, width_m=line.length_m),
         }
     for area in areas:
-        tables |= {
-            f"area {area.name}": area_states(source, area),
-            f"stays {area.name}": area_stays(source, area),
-        }
+        tables |= {name: found[name] for name in (f"area {area.name}", f"stays {area.name}")}
     return tables
 
 

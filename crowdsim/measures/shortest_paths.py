@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from crowdsim.measures.motion import path_lengths
+from crowdsim.measures.motion import path_lengths_in
 from crowdsim.measures.scenarios import scenario_of
 from crowdsim.measures.sources import Source, facts_of, of_each_person, run_of
 from crowdsim.measures.tracks import Tracks, with_units
@@ -55,11 +55,11 @@ def detours(source: Source) -> pd.DataFrame:
     """
     with run_of(source) as run:
         built = open_world(scenario_of(facts_of(run)))
-        return of_each_person(run, lambda tracks: _detours(tracks, built))
+        return of_each_person(run, lambda tracks: detours_in(tracks, path_lengths_in(tracks), built))
 
 
-def _detours(tracks: Tracks, built: Built) -> pd.DataFrame:
-    paths = path_lengths(tracks)
+def detours_in(tracks: Tracks, paths: pd.DataFrame, built: Built) -> pd.DataFrame:
+    """Return `detours` of tracks, from their `path_lengths` and what `open_world` returns."""
     first = tracks.starts[:-1]
     numbers = {group.name: number for number, group in enumerate(built.scenario.groups)}
     group = np.array([numbers.get(name, -1) for name in tracks.of_seen("group").tolist()], dtype=np.int32)

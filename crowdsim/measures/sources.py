@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,15 @@ MOST_ROWS = 2**21
 MOST_PARTS = 512  # By people; each is an open file while they are written. Parts are larger beyond that.
 TRACK_BYTES = 110  # A place of tracks, while they are read and sorted by person; 56 of these stay.
 Note: TypeAlias = Callable[[str], None]  # gets what goes on, as words
+Tables: TypeAlias = dict[str, pd.DataFrame]
+
+
+class _Part(NamedTuple):
+    """Places of some people in a file, and the rows of `people` and of `events` that are theirs."""
+
+    path: Path
+    people: NDArray[np.int64]
+    events: NDArray[np.int64]
 
 
 class LongRun(contextlib.AbstractContextManager["LongRun"]):
@@ -53,43 +62,40 @@ class LongRun(contextlib.AbstractContextManager["LongRun"]):
     ----------
     facts : Tracks
         What is known beside the places: tracks without rows.
+    columns : list of str
+        Columns of the recording that make a place.
     """
 
     def __init__(self, recording: Recording, note: Note = lambda _: None) -> None:
         self.recording = recording
         self.note = note
         self.facts = _facts(recording)
-        self._columns = ["x", "y", "z", *(["layer"] if _has_layers(recording) else [])]
+        self.columns = ["x", "y", "z", *(["layer"] if _has_layers(recording) else [])]
         self._open = contextlib.ExitStack()
-        self._parts: dict[bytes, list[Path]] = {}
+        self._parts: dict[bytes, list[_Part]] = {}
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def by_frames(self, margin: int = 0, most_rows: int | None = None) -> Iterator[tuple[Tracks, slice]]:
-        """Yield tracks of some frames after each other, and which of their frames are no margin.
-
-        Parameters
-        ----------
-        margin : int
-            So many frames before and after are in the tracks as well.
-        most_rows : int, optional
-            So many places at most where a frame has no more; without it `MOST_ROWS`.
-        """
+    def by_frames(self) -> Iterator[Tracks]:
+        """Yield tracks of some frames after each other."""
         starts, frames = self.recording.frame_starts(), self.recording.commit.frames
-        # shorter ones would read more for the margins than for themselves
-        spans = self.recording.frame_spans(rows=most_rows or MOST_ROWS, least=max(1, 2 * margin))
-        for first, stop in spans:
+        for first, stop in self.recording.frame_spans(rows=MOST_ROWS):
             self.note(f"reading: {stop:,} of {frames:,} frames")
-            begin, end = max(0, first - margin), min(frames, stop + margin)
-            rows = self.recording.rows(int(starts[begin]), int(starts[end]), self._columns)
-            part = _tracks(
-                self.recording, self.facts, rows, first_frame=begin, frame_s=self.facts.frame_s[begin:end]
-            )
-            yield part, slice(first - begin, stop - begin)
+            rows = self.recording.rows(int(starts[first]), int(starts[stop]), self.columns)
+            yield self.tracks_of(rows, first_frame=first, frame_s=self.facts.frame_s[first:stop])
+
+    def tracks_of(self, rows: Mapping[str, NDArray[Any]], **more: Any) -> Tracks:
+        """Return tracks of some rows; `more` are attributes that are not those of `facts`."""
+        facts = self.facts
+        known = {name: getattr(facts, name) for name in ("people", "events", "ground", "header", "frame_s")}
+        return make_tracks(
+            facts.name, facts.fps, rows["id"], rows["frame"], rows["x"], rows["y"], rows["z"],
+            layer=rows.get("layer"), **{**known, "first_frame": 0, **more},
+        )  # fmt: skip
 
     def by_people(self, together: NDArray[np.int64] | None = None) -> Iterator[Tracks]:
-        """Yield tracks of some people after each other, ascending.
+        """Yield tracks of some people after each other, ascending; `people` and `events` are theirs alone.
 
         Parameters
         ----------
@@ -106,13 +112,14 @@ class LongRun(contextlib.AbstractContextManager["LongRun"]):
         key = number.tobytes()
         if key not in self._parts:
             self._parts[key] = self._sorted_into_parts(number)
-        for done, path in enumerate(self._parts[key]):
+        for done, (path, own, happened) in enumerate(self._parts[key]):
             self.note(f"reading: {done + 1:,} of {len(self._parts[key]):,} parts by people")
             rows = np.fromfile(path, dtype=self._row)
-            yield _tracks(
-                self.recording, self.facts, {name: rows[name] for name in self._row.names or ()},
-                first_frame=0, frame_s=self.facts.frame_s,
-            )  # fmt: skip
+            yield self.tracks_of(
+                {name: rows[name] for name in self._row.names or ()},
+                people=self.facts.people.iloc[own],
+                events=self.facts.events.iloc[happened],
+            )
 
     def last_seen_s(self) -> dict[int, float]:
         """Return when each person that was seen at all was seen last (s); see `Tracks.last_seen_s`."""
@@ -121,50 +128,66 @@ class LongRun(contextlib.AbstractContextManager["LongRun"]):
         return dict(zip(ids[count > 0].tolist(), time_s[last[count > 0]].tolist(), strict=True))
 
     @functools.cached_property
+    def place_of(self) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+        """What returns the rows of `facts.people` of some of their ids, (n,)."""
+        known = self.facts.people["id"].to_numpy()
+        if len(known) and known[-1] - known[0] + 1 == len(known):  # nothing to look for
+            return lambda ids: ids - known[0]
+        return lambda ids: np.searchsorted(known, ids)
+
+    @functools.cached_property
     def _seen(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """In how many frames each of the people was, and the last of these."""
-        ids = self.facts.people["id"].to_numpy()
-        count, last = np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=np.int64)
+        people = len(self.facts.people)
+        count, last = np.zeros(people, dtype=np.int64), np.zeros(people, dtype=np.int64)
         for rows in self.recording.blocks([]):
-            place = np.searchsorted(ids, rows["id"])
-            count += np.bincount(place, minlength=len(ids))
+            place = self.place_of(rows["id"])
+            np.add.at(count, place, 1)
             last[place] = rows["frame"]  # ascending: the last one stays
         return count, last
 
     @property
     def _row(self) -> np.dtype[Any]:
         fields = [("frame", "<i4"), ("id", "<i8"), ("x", "<f8"), ("y", "<f8"), ("z", "<f8")]
-        return np.dtype([*fields, *([("layer", "<i4")] if "layer" in self._columns else [])])
+        return np.dtype([*fields, *([("layer", "<i4")] if "layer" in self.columns else [])])
 
-    def _sorted_into_parts(self, number: NDArray[np.int64]) -> list[Path]:
+    def _sorted_into_parts(self, number: NDArray[np.int64]) -> list[_Part]:
         """Write all places into files, one for each part."""
         count = self._seen[0]
         most = max(MOST_ROWS, -(-int(count.sum()) // MOST_PARTS))
         units, unit = np.unique(number, return_inverse=True)
         until = np.cumsum(np.bincount(unit, weights=count, minlength=len(units)))
         _, part = np.unique(np.maximum(until - 1, 0) // most, return_inverse=True)  # none is empty
-        ids, part_of = self.facts.people["id"].to_numpy(), part[unit]
+        part_of = part[unit].astype(np.uint16)  # numpy sorts these by their digits
         folder = self._scratch(int(count.sum()) * self._row.itemsize)
         paths = [folder / f"{len(self._parts)}-{each}" for each in range(int(part.max(initial=-1)) + 1)]
         try:
             with contextlib.ExitStack() as stack:
                 files = [stack.enter_context(path.open("xb")) for path in paths]
-                for rows in self.recording.blocks(self._columns):
+                for rows in self.recording.blocks(self.columns):
                     self.note(
                         f"sorting by people: {rows['frame'][-1] + 1:,} of {self.recording.commit.frames:,} "
                         "frames"
                     )
-                    table = np.zeros(len(rows["id"]), dtype=self._row)
+                    own = part_of[self.place_of(rows["id"])]
+                    order, bounds = _in_parts(own, len(files))
+                    table = np.empty(len(own), dtype=self._row)
                     for name in self._row.names or ():
-                        table[name] = rows[name]
-                    own = part_of[np.searchsorted(ids, rows["id"])]
-                    for each in np.unique(own).tolist():
-                        files[each].write(table[own == each].tobytes())
+                        table[name] = rows[name][order]
+                    for each in np.flatnonzero(np.diff(bounds)).tolist():
+                        files[each].write(table[bounds[each] : bounds[each + 1]].data)
         except OSError as error:
             raise RecordingError(
                 f"{folder}: the places of {self.facts.name} could not be sorted there ({reason_of(error)})."
             ) from error
-        return paths
+        ids, of_event = self.facts.people["id"].to_numpy(), self.facts.events["id"].to_numpy()
+        known = np.flatnonzero(np.isin(of_event, ids))
+        members, people = _in_parts(part_of, len(paths))
+        happened, events = _in_parts(part_of[self.place_of(of_event[known])], len(paths))
+        return [
+            _Part(path, members[people[k] : people[k + 1]], known[happened[events[k] : events[k + 1]]])
+            for k, path in enumerate(paths)
+        ]
 
     def _scratch(self, wanted: int) -> Path:
         """Return a folder with room for so many bytes, that goes with this run."""
@@ -333,10 +356,30 @@ def of_each_person(source: Source, measure: Callable[[Tracks], pd.DataFrame], *o
     *order : str
         Columns by which its rows ascend; without them by person.
     """
+    return tables_by_people(source, lambda tracks: {"": measure(tracks)}, {"": order})[""]
+
+
+def tables_by_people(
+    source: Source,
+    measure: Callable[[Tracks], Tables],
+    order: Mapping[str, Sequence[str]],
+    together: NDArray[np.int64] | None = None,
+) -> Tables:
+    """Return several such measures, by their names, for which a long run is read once.
+
+    Parameters
+    ----------
+    source : path, Recording, Tracks, or LongRun
+    measure : callable
+    order : mapping of str to sequence of str
+        Columns by which their rows ascend; those of the others come as the people do.
+    together : (p,) int64, optional
+        As in `LongRun.by_people`; a row may be of people that are together.
+    """
     with run_of(source) as run:
         if isinstance(run, Tracks):
             return measure(run)
-        return joined((measure(part) for part in run.by_people()), *order)
+        return joined_tables(map(measure, run.by_people(together)), order)
 
 
 def of_each_place(
@@ -404,23 +447,28 @@ def require_memory(name: str, wanted: int, what: str) -> None:
         ) from None
 
 
-def of_each_frame(
-    source: Source, measure: Callable[[Tracks], pd.DataFrame], margin: Callable[[float], int]
-) -> pd.DataFrame:
-    """Return a measure that has a row for each frame, from the places in it and in some frames around it; of
-    long runs it is taken part by part.
+def of_each_frame(source: Source, measure: Callable[[Tracks], pd.DataFrame]) -> pd.DataFrame:
+    """Return a measure that has a row for each frame, from the places in it; of long runs it is taken part by
+    part.
 
     Parameters
     ----------
     source : path, Recording, Tracks, or LongRun
     measure : callable
-    margin : callable
-        Returns how many frames before and after one count, for so many frames a second.
     """
     with run_of(source) as run:
         if isinstance(run, Tracks):
             return measure(run)
-        return joined(measure(part).iloc[own] for part, own in run.by_frames(margin(run.facts.fps)))
+        return joined(map(measure, run.by_frames()))
+
+
+def joined_tables(parts: Iterable[Tables], order: Mapping[str, Sequence[str]]) -> Tables:
+    """Return the tables of parts as one of each name; see `joined`."""
+    found: dict[str, list[pd.DataFrame]] = {}
+    for part in parts:
+        for name, table in part.items():
+            found.setdefault(name, []).append(table)
+    return {name: joined(tables, *order.get(name, ())) for name, tables in found.items()}
 
 
 def joined(parts: Iterable[pd.DataFrame], *order: str) -> pd.DataFrame:
@@ -441,24 +489,18 @@ def _has_layers(recording: Recording) -> bool:
 
 
 def _recorded(recording: Recording) -> Tracks:
-    columns = ["x", "y", "z", *(["layer"] if _has_layers(recording) else [])]
-    places = recording.commit.rows
+    run, places = LongRun(recording), recording.commit.rows
     require_memory(str(recording.path), places * TRACK_BYTES, f"having {places:,} places at once")
-    rows = recording.trajectories(columns=columns)
-    facts = _facts(recording)
-    return _tracks(
-        recording, facts, {name: rows[name].to_numpy() for name in ("id", "frame", *columns)},
-        first_frame=0, frame_s=facts.frame_s,
-    )  # fmt: skip
+    rows = recording.trajectories(columns=run.columns)
+    return run.tracks_of({name: rows[name].to_numpy() for name in ("id", "frame", *run.columns)})
 
 
-def _tracks(recording: Recording, facts: Tracks, rows: dict[str, NDArray[Any]], **frames: Any) -> Tracks:
-    """Return the tracks of some rows of a recording."""
-    return make_tracks(
-        facts.name, facts.fps, rows["id"], rows["frame"], rows["x"], rows["y"], rows["z"],
-        layer=rows.get("layer"), people=facts.people, events=facts.events, ground=facts.ground,
-        header=recording.header, **frames,
-    )  # fmt: skip
+def _in_parts(part: NDArray[np.uint16], parts: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the order by parts that keeps that of each one's rows, (n,), and where in it each part begins,
+    (parts + 1,).
+    """
+    order = np.argsort(part, kind="stable")
+    return order, np.searchsorted(part[order], np.arange(parts + 1))
 
 
 def _facts(recording: Recording) -> Tracks:

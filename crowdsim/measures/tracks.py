@@ -180,7 +180,7 @@ def make_tracks(
     if not (np.isfinite(fps) and fps > 0.0):
         raise RecordingError(f"{name}: has {fps:g} frames a second, but there have to be more than 0.")
     person, frame = np.asarray(person, dtype=np.int64), np.asarray(frame, dtype=np.int64)
-    order = _order(person)
+    order = stable_order(person)
     if np.any((np.diff(frame[order]) < 0) & (np.diff(person[order]) == 0)):
         order = np.lexsort((frame, person))
     person, frame = person[order], frame[order]
@@ -245,10 +245,10 @@ def _unit(column: str) -> str:
     return next((ends[end] for end in sorted(ends, key=len, reverse=True) if column.endswith(end)), "")
 
 
-def _order(person: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the order by person that keeps the order of each one's rows."""
-    if not len(person):
+def stable_order(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the order by whole numbers that keeps the order of equal ones, (n,)."""
+    if not len(keys):
         return np.zeros(0, dtype=np.int64)
-    low = int(person.min())
-    keys = (person - low).astype(np.uint16) if int(person.max()) - low < _NARROW else person
-    return np.argsort(keys, kind="stable")
+    low = int(keys.min())
+    narrow = (keys - low).astype(np.uint16) if int(keys.max()) - low < _NARROW else keys
+    return np.argsort(narrow, kind="stable")

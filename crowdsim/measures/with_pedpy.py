@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError, needed
 from crowdsim.measures.areas import Area
 from crowdsim.measures.lines import Line
-from crowdsim.measures.motion import SPEED_OVER_S, half_window, row_speeds
+from crowdsim.measures.motion import SPEED_OVER_S, by_frames, half_window, row_speeds
 from crowdsim.measures.sources import LongRun, Source, facts_of, joined, require_memory, run_of, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
 
@@ -108,7 +108,8 @@ def densities(
     """
     pedpy = _pedpy()
     with run_of(source, most_rows=MOST_ROWS) as run:
-        facts, margin = facts_of(run), half_window(facts_of(run).fps, over_s)
+        facts = facts_of(run)
+        half_window(facts.fps, over_s)  # what is no time is told first
         piece = _piece(facts, area.polygon)
         try:
             place = pedpy.MeasurementArea(area.polygon)
@@ -118,23 +119,16 @@ def densities(
             ) from None
         cut_off = None if cut_off_m is None else pedpy.Cutoff(radius=cut_off_m, quad_segments=3)
         shapely.prepare(piece)
-        parts = run.by_frames(margin, MOST_ROWS) if isinstance(run, LongRun) else [(run, slice(None))]
         tables, is_empty = [], True
-        for tracks, own in parts:
-            frames = np.arange(len(tracks.frame_s))[own] + tracks.first_frame
+        # a frame by itself is added up in another way, and the last digits would be others
+        for tracks, speeds in by_frames(run, over_s, MOST_ROWS, least=2):
+            frames = np.arange(len(tracks.frame_s)) + tracks.first_frame
             table = pd.DataFrame(
-                {"time_s": tracks.frame_s[own]}, index=pd.Index(frames, dtype=np.int64, name="frame")
+                {"time_s": tracks.frame_s}, index=pd.Index(frames, dtype=np.int64, name="frame")
             )
-            mine = np.isin(tracks.frame, frames)
-            data = _on_ground(tracks, mine, piece)
+            data = _on_ground(tracks, piece)
             is_empty &= data is None
-            speed = pd.DataFrame(
-                {
-                    "id": tracks.person[mine],
-                    "frame": tracks.frame[mine],
-                    "speed": row_speeds(tracks, over_s)[2][mine],
-                }
-            )
+            speed = pd.DataFrame({"id": tracks.person, "frame": tracks.frame, "speed": speeds})
             tables.append(_densities(table, data, speed, piece, place, cut_off).reset_index())
         if is_empty:
             raise CrowdsimError(f"{facts.name}: nobody is on the ground that is given.")
@@ -272,17 +266,16 @@ def _pedpy() -> Any:
     )
 
 
-def _on_ground(tracks: Tracks, mine: NDArray[np.bool_], piece: Any) -> Any:
-    """Return the rows of people on a piece of ground, of those that are `mine`, None if there are none;
-    those outside by no more than rounding are put on its edge.
+def _on_ground(tracks: Tracks, piece: Any) -> Any:
+    """Return the rows of people on a piece of ground, None if there are none; those outside by no more than
+    rounding are put on its edge.
     """
-    rows = np.flatnonzero(mine)
-    points = shapely.points(tracks.x[rows], tracks.y[rows])
+    points = shapely.points(tracks.x, tracks.y)
     outside = ~shapely.covers(piece, points)
-    keep = mine.copy()
+    keep = np.ones(len(tracks), dtype=bool)
     x, y = tracks.x.copy(), tracks.y.copy()
     if outside.any():
-        off, points = rows[outside], points[outside]
+        off, points = np.flatnonzero(outside), points[outside]
         near = shapely.dwithin(piece, points, OFF_GROUND_M)
         keep[off[~near]] = False
         inner = piece.buffer(-OFF_GROUND_M)

@@ -127,18 +127,24 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         scratch.write_bytes(data)
 
 
-def read_checkpoint(path: str | Path) -> Checkpoint:
+def read_checkpoint(path: str | Path, *, with_state: bool = True) -> Checkpoint:
     """Read a checkpoint. Whether its state is one that a run can have is looked at by what takes it up
     (`crowdsim.saved`).
+
+    Parameters
+    ----------
+    path : str or Path
+    with_state : bool
+        Without it only what it says of itself is read, and not the state, which is 0.7 kB an agent: bytes
+        that have changed are not noticed then, but a file that was cut off is.
 
     Raises
     ------
     RecordingError
         If there is none, or it is damaged, or of another version of the format.
     """
-    from crowdsim.recording.digest import digest
-
     path = Path(path)
+    start = len(MAGIC) + _WORD  # of what the digest is of
     try:
         if not path.is_file():
             raise RecordingError(
@@ -148,36 +154,46 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         size = path.stat().st_size
         if size > MOST_BYTES:
             raise RecordingError(f"{path}: has {size:,} bytes, but checkpoints have at most {MOST_BYTES:,}.")
-        data = np.fromfile(path, dtype=np.uint8, count=size)
+        with path.open("rb") as file:
+            head = file.read(start + _WORD)
+            file.seek(start)
+            until = size - start if with_state else _WORD + int.from_bytes(head[start:], "little")
+            body = np.fromfile(file, dtype=np.uint8, count=max(0, min(until, size - start)))
     except OSError as error:
         raise RecordingError(f"{path}: cannot be read ({error.strerror}).") from None
-    start = len(MAGIC)
-    head = data[:start].tobytes()
-    if head[: start - 2] != MAGIC[:-2]:
+    magic = head[: len(MAGIC)]
+    if magic[:-2] != MAGIC[:-2]:
         raise RecordingError(f"{path}: is no checkpoint of crowdsim.")
-    if head != MAGIC:
-        version, ours = head[start - 2 :].decode("ascii", "replace"), MAGIC[-2:].decode()
+    if magic != MAGIC:
+        version, ours = magic[-2:].decode("ascii", "replace"), MAGIC[-2:].decode()
         raise RecordingError(
             f"{path}: has version {version} of the format of checkpoints, but this crowdsim reads version "
             f"{ours}."
         )
-    body = data[start + _WORD :]
-    if len(body) <= _WORD or int(digest(body)) != int.from_bytes(
-        data[start : start + _WORD].tobytes(), "little"
-    ):
+    if len(body) <= _WORD or (with_state and not _is_whole(body, head[len(MAGIC) : start])):
         raise RecordingError(f"{path}: is damaged: its bytes are not those that were written.")
     try:
-        return _parsed(body)
+        return _parsed(body, size - start, with_state=with_state)
     except Exception as error:  # whatever is wrong with it, it is not ours
+        if not with_state:
+            read_checkpoint(path)  # says whether it is damaged
         raise RecordingError(
             f"{path}: is no checkpoint that crowdsim has written ({str(error)[:200]})."
         ) from None
 
 
-def _parsed(body: NDArray[np.uint8]) -> Checkpoint:
-    """Return a checkpoint whose arrays are views of the bytes of a file, read only."""
+def _is_whole(body: NDArray[np.uint8], expected: bytes) -> bool:
+    from crowdsim.recording.digest import digest  # which needs the compiler
+
+    return int(digest(body)) == int.from_bytes(expected, "little")
+
+
+def _parsed(body: NDArray[np.uint8], size: int, *, with_state: bool) -> Checkpoint:
+    """Return a checkpoint whose arrays are views of the bytes of a file, read only; without its state,
+    `body` are the first of `size` bytes.
+    """
     length = int.from_bytes(body[:_WORD].tobytes(), "little")
-    if length > len(body) - _WORD:
+    if length > size - _WORD:
         raise ValueError("its text reaches beyond its end")
     about = json.loads(body[_WORD : _WORD + length].tobytes())
     at, state = _WORD + length, {}
@@ -192,15 +208,15 @@ def _parsed(body: NDArray[np.uint8]) -> Checkpoint:
         ):
             raise ValueError(f"{name} cannot be read")
         count = math.prod(shape)
-        if at + count * dtype.itemsize > len(body):
+        if at + count * dtype.itemsize > size:
             raise ValueError(f"{name} reaches beyond its end")
         state[name] = (
             np.frombuffer(body, dtype=dtype, count=count, offset=at).reshape(shape)
-            if count
-            else np.zeros(shape, dtype=dtype)
+            if count and with_state
+            else np.zeros(shape if with_state else 0, dtype=dtype)
         )
         at += count * dtype.itemsize + (-(count * dtype.itemsize) % _WORD)
-    if at != len(body):
+    if at != size:
         raise ValueError("there is more in it than it says")
     texts, versions, plugins = {key: about[key] for key in _TEXTS}, about["versions"], about["plugins"]
     if not all(isinstance(text, str) for text in (*texts.values(), *versions.values())):
@@ -219,8 +235,9 @@ def _parsed(body: NDArray[np.uint8]) -> Checkpoint:
     ):
         raise ValueError(f"it cannot be from tick {str(tick)[:40]} of {str(tick_s)[:40]} s")
     return Checkpoint(
-        **texts, tick=tick, tick_s=float(tick_s), versions=versions, plugins=plugins, state=state
-    )
+        **texts, tick=tick, tick_s=float(tick_s), versions=versions, plugins=plugins,
+        state=state if with_state else {},
+    )  # fmt: skip
 
 
 def _as_description(given: Any) -> Any:

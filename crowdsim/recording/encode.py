@@ -326,6 +326,16 @@ class GrowingDataset:
             if end == self.chunk_rows:
                 self._let_full_go()
 
+    def append_chunk(self, data: bytes) -> None:
+        """Add the rows of a whole chunk, as another file has it; none waits to fill one."""
+        assert not self.rest, "rows wait for others"
+        if self._packer is None:
+            self._write_chunk(data)
+        else:
+            self._packer.give(functools.partial(self._write_chunk, data))
+        self.rows += self.chunk_rows
+        self.filled += 1
+
     def _let_full_go(self) -> None:
         """Have the chunk that is full written, and begin the next one."""
         if self._packer is None:
@@ -336,7 +346,7 @@ class GrowingDataset:
         self.filled += 1
 
     def _pack(self, parts: list[NDArray[Any]]) -> None:
-        self._write(self._encoder.encode(parts), (self.chunks + 1) * self.chunk_rows)
+        self._write_chunk(self._encoder.encode(parts))
 
     def _pack_and_keep(self, parts: list[NDArray[Any]]) -> None:
         self._pack(parts)
@@ -365,7 +375,10 @@ class GrowingDataset:
             part[self.rest :] = 0  # of a chunk before
         return self._encoder.encode(self._parts, whole=False)
 
-    def _write(self, data: memoryview, rows: int) -> None:
+    def _write_chunk(self, data: bytes | memoryview) -> None:
+        self._write(data, (self.chunks + 1) * self.chunk_rows)
+
+    def _write(self, data: bytes | memoryview, rows: int) -> None:
         """Put a chunk behind those that are written; the dataset has so many rows then."""
         self.dataset.id.set_extent((rows, *self._tail))
         self.dataset.id.write_direct_chunk((self.chunks * self.chunk_rows, *([0] * len(self._tail))), data)

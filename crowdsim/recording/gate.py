@@ -302,19 +302,25 @@ class Packed:
             return parts[0].copy()
         return np.concatenate(parts) if parts else np.zeros((0, *self.shape[1:]), dtype=self.dtype)
 
+    def chunk(self, number: int, like: h5py.Dataset) -> bytes | None:
+        """Return a chunk as it is in the file, once it has turned out to unpack; None where another dataset
+        keeps its chunks in another way.
+
+        Raises
+        ------
+        Damage
+            If it is missing, or is not what it was when it was written.
+        """
+        properties = like.id.get_create_plist()
+        filters = tuple(properties.get_filter(each)[0] for each in range(properties.get_nfilters()))
+        if (filters, like.dtype, like.chunks[0]) != (self._filters, self.dtype, self.chunk_rows):
+            return None
+        data = self._stored(number)
+        self._inflated(data)
+        return data
+
     def _unpacked(self, number: int) -> NDArray[Any]:
-        place = (number * self.chunk_rows, *([0] * (len(self.shape) - 1)))
-        info = self._dataset.id.get_chunk_info_by_coord(place)
-        size = self.chunk_rows * self._row_bytes
-        if info.byte_offset is None or not 0 < info.size <= size + size // 100 + 65536:
-            raise Damage(f"{self._name} has no rows from {place[0]:,} on")
-        mask, data = self._dataset.id.read_direct_chunk(place)
-        if mask:
-            raise Damage(f"{self._name} is not packed as it says")
-        if self._filters:
-            data = self._inflated(data, size)
-        if len(data) != size:
-            raise Damage(f"{self._name} has {len(data):,} bytes where a chunk has {size:,}")
+        data = self._inflated(self._stored(number))
         if len(self._filters) == 2 and self.dtype.itemsize > 1:
             planes = np.frombuffer(data, dtype=np.uint8).reshape(self.dtype.itemsize, -1)
             # byte by byte: to transpose all at once takes three times as long
@@ -324,7 +330,27 @@ class Packed:
             return whole.view(self.dtype).reshape(-1, *self.shape[1:])
         return np.frombuffer(data, dtype=self.dtype).reshape(-1, *self.shape[1:])
 
-    def _inflated(self, data: bytes, size: int) -> bytes:
+    def _stored(self, number: int) -> bytes:
+        """Return the bytes of a chunk in the file."""
+        place = (number * self.chunk_rows, *([0] * (len(self.shape) - 1)))
+        info = self._dataset.id.get_chunk_info_by_coord(place)
+        size = self.chunk_rows * self._row_bytes
+        if info.byte_offset is None or not 0 < info.size <= size + size // 100 + 65536:
+            raise Damage(f"{self._name} has no rows from {place[0]:,} on")
+        mask, data = self._dataset.id.read_direct_chunk(place)
+        if mask:
+            raise Damage(f"{self._name} is not packed as it says")
+        return bytes(data)
+
+    def _inflated(self, data: bytes) -> bytes:
+        """Return the bytes of a chunk before it was packed, shuffled as they were then."""
+        size = self.chunk_rows * self._row_bytes
+        found = self._deflated_from(data, size) if self._filters else data
+        if len(found) != size:
+            raise Damage(f"{self._name} has {len(found):,} bytes where a chunk has {size:,}")
+        return found
+
+    def _deflated_from(self, data: bytes, size: int) -> bytes:
         stream = isal_zlib.decompressobj()  # three to four times as fast as zlib's
         try:
             found = stream.decompress(data, size)

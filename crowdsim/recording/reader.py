@@ -370,6 +370,15 @@ class Recording(AbstractContextManager["Recording"]):
         rows = self._committed_rows(name)
         return self._read(name, start, rows if stop is None else min(stop, rows))
 
+    def chunk(self, name: str, start: int, stop: int, like: h5py.Dataset) -> bytes | None:
+        """Return committed rows as they are packed in the file, once they have turned out to unpack; None
+        where they are no whole chunk of a dataset that is packed like another one.
+        """
+        found = self._attempt(lambda: self._dataset(name))
+        if start % found.chunk_rows or stop != start + found.chunk_rows or stop > self._stored[name]:
+            return None
+        return self._attempt(lambda: self._dataset(name).chunk(start // found.chunk_rows, like))
+
     def blocks(
         self, columns: Sequence[str] | None = None, rows: int = BLOCK_ROWS
     ) -> Iterator[dict[str, NDArray[Any]]]:
@@ -381,13 +390,15 @@ class Recording(AbstractContextManager["Recording"]):
         self, first: int = 0, stop: int | None = None, rows: int = BLOCK_ROWS, least: int = 1
     ) -> Iterator[tuple[int, int]]:
         """Yield the frames from `first` to before `stop` in spans, each the number of its first frame and of
-        the one behind its last: as many frames as have at most `rows` rows together, and `least` or more.
+        the one behind its last: as many frames as have at most `rows` rows together, and `least` or more,
+        where there are so many.
         """
         starts = self.frame_starts()
         last = self.commit.frames if stop is None else stop
         while first < last:
             until = int(np.searchsorted(starts, starts[first] + rows, side="right")) - 1
             until = min(max(until, first + least), last)
+            until = last if last - until < least else until
             yield first, until
             first = until
 

@@ -224,7 +224,8 @@ def copy_rows(
     instead: Mapping[str, NDArray[Any]] | None = None,
 ) -> None:
     """Append the rows of a recording that `counts` counts, all but the verdict,
-    to a file with the same datasets, a chunk at a time.
+    to a file with the same datasets, a chunk at a time. Those of agents in frames, nearly all, are not packed
+    anew where chunks are the same.
 
     Parameters
     ----------
@@ -240,8 +241,15 @@ def copy_rows(
             storage.append(name, len(given[name]), given[name])
             continue
         rows = int(getattr(counts, spec.counter)) if name != "verdict" else 0
-        for start in range(0, rows, spec.chunk_rows):
-            table = recording.table(name, start, min(start + spec.chunk_rows, rows))
+        target = storage.datasets[name]
+        for start in range(0, rows, target.chunk_rows):
+            stop = min(start + target.chunk_rows, rows)
+            if spec.counter == "rows":
+                packed = recording.chunk(name, start, stop, target.dataset)
+                if packed is not None:
+                    storage.append_chunk(name, packed)
+                    continue
+            table = recording.table(name, start, stop)
             storage.append(
                 name,
                 len(table),

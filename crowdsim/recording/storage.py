@@ -182,6 +182,11 @@ class Storage:
         except (OSError, RuntimeError) as error:
             raise self._failed("written", error) from error
 
+    def append_chunk(self, name: str, data: bytes) -> None:
+        """Add rows to a dataset; see `GrowingDataset.append_chunk`."""
+        with self._guard("written"):
+            self.datasets[name].append_chunk(data)
+
     def rows(self) -> dict[str, int]:
         """Return how many rows were appended, by the fields of `Commit` that count them."""
         return {self._specs[name].counter: dataset.rows for name, dataset in self.datasets.items()}

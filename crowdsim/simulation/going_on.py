@@ -30,7 +30,7 @@ class Stopped:
     files : tuple of Found
         Recordings of it that can be read, the one that reaches farthest first; then those that cannot.
     checkpoints : tuple of (Path, Checkpoint)
-        By their ticks.
+        By their ticks, and without their states: whether these are whole turns out when one is read.
     damaged : tuple of str
         What is wrong with checkpoints that cannot be read.
     is_meant : bool
@@ -75,6 +75,23 @@ class Stopped:
             if pair[1].tick <= self.longest.last_tick and (at is None or pair[1].time_s <= at + 1e-9)
         ]
         return max(reached, key=lambda pair: pair[1].tick) if reached else None
+
+    def with_whole(self, at: float | None = None) -> Stopped:
+        """Return the same with the state of that checkpoint; those whose states are damaged are among the
+        `damaged`.
+        """
+        run = self
+        while (last := run.last_checkpoint(at)) is not None:
+            others = tuple(pair for pair in run.checkpoints if pair is not last)
+            try:
+                whole = last[0], read_checkpoint(last[0])
+            except RecordingError as error:
+                run = replace(run, checkpoints=others, damaged=(*run.damaged, str(error)))
+            else:
+                return replace(
+                    run, checkpoints=tuple(sorted((*others, whole), key=lambda pair: pair[1].tick))
+                )
+        return run
 
     def steps(self, *, by_file: bool = False) -> list[tuple[str, str]]:
         """Return what can be done: in words, and by which command; the best first.
@@ -152,7 +169,7 @@ def _run(out: Path, run_id: str, found: list[Found]) -> Stopped:
     checkpoints, damaged = [], []
     for path in checkpoints_of(out, run_id):
         try:
-            checkpoints.append((path, read_checkpoint(path)))
+            checkpoints.append((path, read_checkpoint(path, with_state=False)))
         except RecordingError as error:
             damaged.append(str(error))
     # Of two that reach equally far, the finished one, then the one that has its name.

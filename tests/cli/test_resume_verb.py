@@ -9,6 +9,7 @@ import time
 import pytest
 
 import crowdsim as library
+from crowdsim.recording.checkpoint import read_checkpoint
 from crowdsim.recording.compare import first_difference
 from crowdsim.recording.files import partials_of
 from tests.cli.command import crowdsim, start
@@ -115,7 +116,7 @@ def test_at_goes_back_to_a_checkpoint_and_out_leaves_the_old_recording(small, tm
 
 def test_a_damaged_checkpoint_is_left_aside_where_there_is_another(small, tmp_path):
     assert crowdsim(["run", small, "-o", tmp_path / "a.h5", "-q", "--checkpoint-every", "2"]).returncode == 0
-    paths = sorted(tmp_path.glob("a.*.checkpoint"))
+    paths = sorted(tmp_path.glob("a.*.checkpoint"), key=lambda path: read_checkpoint(path).tick)
     assert len(paths) == 2
     for number, path in enumerate(reversed(paths)):
         data = bytearray(path.read_bytes())

@@ -8,6 +8,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from crowdsim.simulation.simulation import Simulation
 SPACING_M, MARGIN_M = 1.2, 150.0
 
 
-def scenario_of_walkers(agents: int) -> str:
+def scenario_of_walkers(agents: int, tick_s: float = 0.1, rate: int = 10) -> str:
     """Return a scenario of agents that begin on a square in the middle of a larger one."""
     side = SPACING_M * math.sqrt(agents)
     low, high = MARGIN_M, MARGIN_M + side
@@ -31,7 +32,7 @@ def scenario_of_walkers(agents: int) -> str:
         {
             "version": 1,
             "name": "walkers",
-            "tick": 0.1,
+            "tick": tick_s,
             "stop": {"after": 60},
             "geometry": {"walkable": {"box": [0, 0, size, size]}},
             "goals": {"east": {"exit": {"box": [size - 1, 0, size, size]}}},
@@ -44,17 +45,20 @@ def scenario_of_walkers(agents: int) -> str:
                 }
                 for name in ("one", "two")
             ],
-            "record": {"rate": 10},
+            "record": {"rate": rate},
         }
     )
 
 
-def record_walkers(path: Path, agents: int, frames: int, *, apart: int = 1, stuck: bool = False) -> Path:
+def record_walkers(
+    path: Path, agents: int, frames: int, *, apart: int = 1, stuck: bool = False, **scenario: Any
+) -> Path:
     """Record so many frames, so many ticks apart, in which all agents walk on from where a simulation has
     placed them, a tenth of them through each other; or in which all are stuck there from the begin.
+    `scenario` are tick_s and rate, if others.
     """
     first = path.with_name(f"first-{path.name}")
-    with Simulation(parse_scenario(scenario_of_walkers(agents)), out=first):
+    with Simulation(parse_scenario(scenario_of_walkers(agents, **scenario)), out=first):
         pass
     with open_run(first) as begun:
         columns = [f"agents/{column.name}" for column in begun.layout.columns]

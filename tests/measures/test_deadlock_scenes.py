@@ -138,7 +138,7 @@ def test_a_deadlock_is_named_right_while_it_lasts_and_afterwards(scene, recorded
     events = run.events[run.events["kind"] == "DEADLOCKED"]
     live = {}
     for entity, cause in events[["entity", "value"]].itertuples(index=False):
-        live.setdefault(Cause(cause).words, []).append(run.label[entity])
+        live.setdefault(Cause(cause).words, []).append(run.label(entity, ""))
     assert {cause: sorted(names) for cause, names in live.items()} == expected
     assert verdict.deadlocked == {cause: len(names) for cause, names in expected.items()}
     found = deadlock.deadlocks(run)
@@ -194,7 +194,7 @@ def test_the_width_of_the_gap_is_told(recorded):
 def test_rings_heads_and_how_many_wait_behind_which(recorded):
     run, _ = recorded(SCENES / "stuck" / "head-on-narrow-corridor.yaml")
     table = deadlock.why_stuck(run).set_index("agent")
-    ids = dict(zip(run.label.values(), run.label, strict=True))
+    ids = {name: entity for entity, name in run.recording.labels().items()}
     first, second = (ids[name] for name in ("east[0]", "west[0]"))
     assert table["waits_for"].to_dict() == {
         "east[0]": second,

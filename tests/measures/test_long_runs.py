@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,9 @@ from crowdsim.errors import RecordingError
 from crowdsim.measures import deadlock, report, sources
 from crowdsim.measures.areas import Area, box_area
 from crowdsim.measures.deadlock import stuck_by_place
+from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.measures.lines import Line
+from crowdsim.measures.motion import by_frames
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
@@ -131,13 +134,28 @@ def test_groups_of_stuck_agents_are_the_same_however_often_links_are_put_togethe
     assert 1 < once["group"].nunique() < 60
 
 
+def test_one_moment_of_the_crowd_is_there_at_a_time(tmp_path, monkeypatch):
+    path = record_walkers(tmp_path / "run.h5", 60, 12, apart=50, stuck=True)
+    taken, moment_of = [], Recorded.moment
+
+    def moment(self, frame):
+        assert all(each() is None for each in taken)
+        found = moment_of(self, frame)
+        taken.append(weakref.ref(found))
+        return found
+
+    monkeypatch.setattr(Recorded, "moment", moment)
+    deadlock.stuck_people(path)
+    assert len(taken) >= 11
+
+
 def test_overlaps_that_go_on_over_parts_are_one(tmp_path, monkeypatch):
     path = record_walkers(tmp_path / "run.h5", 200, 40)
     monkeypatch.setattr(sources, "MOST_ROWS", 10**9)
-    whole = report.overlaps(path)
+    whole = measures.overlaps(path)
     monkeypatch.setattr(sources, "MOST_ROWS", 200)  # a frame
     assert (whole["duration_s"] > 0.25).any() and len(whole) > 10
-    pd.testing.assert_frame_equal(report.overlaps(path), whole, check_exact=True)
+    pd.testing.assert_frame_equal(measures.overlaps(path), whole, check_exact=True)
 
 
 def test_parts_by_people_are_no_larger_than_they_may_be(tmp_path, monkeypatch):
@@ -149,9 +167,11 @@ def test_parts_by_people_are_no_larger_than_they_may_be(tmp_path, monkeypatch):
         assert np.concatenate([part.seen for part in parts]).tolist() == list(range(1, 101))
         of = [set(together[part.seen - 1]) for part in run.by_people(together)]
         assert sorted(number for each in of for number in each) == list(range(7))
-        windows = [(part.first_frame, len(part.frame_s), own) for part, own in run.by_frames(margin=2)]
-        assert windows[0] == (0, 7, slice(0, 5)) and windows[1] == (3, 9, slice(2, 7))
-        assert max(len(part) for part, _ in run.by_frames(margin=2)) <= 900
+        assert all(part.people["id"].tolist() == part.seen.tolist() for part in parts)
+        assert all(np.isin(part.events["id"], part.seen).all() for part in parts)
+        assert sum(len(part.events) for part in parts) == len(run.facts.events) > 0
+        frames = [(part.first_frame, len(part.frame_s)) for part, _ in by_frames(run)]
+        assert frames == [(first, 5) for first in range(0, 40, 5)]
 
 
 def test_a_disk_without_room_to_sort_is_told(tmp_path, monkeypatch):
@@ -159,7 +179,7 @@ def test_a_disk_without_room_to_sort_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "MOST_ROWS", 500)
     monkeypatch.setattr(sources, "free_bytes", lambda folder: 1000)
     with pytest.raises(RecordingError, match=r"sorting it by people takes 0 MB .*crowdsim cut"):
-        report.path_lengths(path)
+        measures.path_lengths(path)
     assert [each.name for each in tmp_path.iterdir()] == ["run.h5"]
 
 

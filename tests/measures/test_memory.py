@@ -132,6 +132,22 @@ def test_agents_that_are_stuck_for_longer_take_no_more_memory(tmp_path):
     assert long < short + MOST_GROWTH_MB
 
 
+def test_more_frames_a_second_take_hardly_more_memory(tmp_path):
+    """Speeds are of half a second: 11 frames of 20 a second, of which only places are kept."""
+    recorded = {
+        rate: record_walkers(tmp_path / f"{rate}.h5", 40_000, 24, tick_s=0.05, rate=rate) for rate in (2, 20)
+    }
+    slow, fast = (peak_mb(words(WALKERS["measure"], path, 24), SMALL) for path in recorded.values())
+    assert fast < slow + 2.0 * MOST_GROWTH_MB
+
+
+def test_overlaps_that_go_on_take_no_more_memory_in_more_frames(tmp_path):
+    runs = [record_walkers(tmp_path / f"{frames}.h5", 4000, frames, stuck=True) for frames in LENGTHS]
+    measure = ["python", IMPORTS + "assert len(overlaps(path)) > 4000", "{run}"]
+    short, long = peaks(measure, runs, LENGTHS, {"crowdsim.measures.sources.MOST_ROWS": 4000})
+    assert long < short + MOST_GROWTH_MB
+
+
 def test_reading_all_places_at_once_is_seen(walkers):
     short, long = peaks(WALKERS["places"], walkers, LENGTHS, SMALL, whole=True)
     assert long > short + 2.0 * MOST_GROWTH_MB

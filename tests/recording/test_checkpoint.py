@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -132,6 +134,36 @@ def test_a_size_is_looked_at_before_memory_is_taken(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints, "MOST_BYTES", 100)
     with pytest.raises(RecordingError, match="but checkpoints have at most 100"):
         read_checkpoint(path)
+
+
+def test_what_one_says_of_itself_is_read_without_its_state(tmp_path):
+    path = tmp_path / "a.checkpoint"
+    write_checkpoint(path, one())
+    assert read_checkpoint(path, with_state=False) == one(state={})
+    data = path.read_bytes()
+    path.write_bytes(data[:-8] + bytes(8))
+    assert read_checkpoint(path, with_state=False) == one(state={})  # nobody has looked there
+    for cut_off in (data[:-8], data[:100], data[:31], data[:20], b""):
+        path.write_bytes(cut_off)
+        with pytest.raises(RecordingError, match=r"is damaged|is no checkpoint"):
+            read_checkpoint(path, with_state=False)
+
+
+def test_a_state_of_a_gigabyte_takes_no_memory_where_only_its_head_is_read(tmp_path):
+    path = tmp_path / "a.checkpoint"
+    arrays = json.dumps({"arrays": [["x", "|u1", [2**30]]]}).encode()
+    text = json.loads(checkpoint_bytes(one(state={}))[32:]) | json.loads(arrays)
+    head = json.dumps(text).encode()
+    head += b" " * (-len(head) % 8)
+    with path.open("wb") as file:
+        file.write(checkpoints.MAGIC + bytes(8) + len(head).to_bytes(8, "little") + head)
+        file.truncate(32 + len(head) + 2**30)
+    tracemalloc.start()
+    try:
+        assert read_checkpoint(path, with_state=False) == one(state={})
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_the_two_of_a_run_are_found_beside_its_recording(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from crowdsim.errors import RecordingError
 from crowdsim.recording import storage
 from crowdsim.recording.digest import run_digest
+from crowdsim.recording.encode import ChunkEncoder
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.recover import recover
 from crowdsim.recording.schema import RunState
@@ -42,6 +43,29 @@ def test_every_committed_row_is_in_the_whole_file(tmp_path, trace):
     with h5py.File(made.path, "r") as file:  # opens without any help
         assert len(file["trajectory"]) == len(file["agents/velocity"])
     assert {path.name for path in tmp_path.iterdir()} == {partial.name, "run.recovered.h5"}
+
+
+def test_whole_chunks_of_agents_in_frames_are_copied_as_they_are(tmp_path, monkeypatch):
+    partial = cut_off(tmp_path / "run.h5", ticks=120, agents=800)
+    packed = []
+    encode = ChunkEncoder.encode
+    monkeypatch.setattr(
+        ChunkEncoder,
+        "encode",
+        lambda self, *given, **how: packed.append(encode(self, *given, **how)) or packed[-1],
+    )
+    made = recover(partial)
+    with h5py.File(made.path, "r") as new, open_run(partial) as old:
+        assert new["trajectory"].chunks[0] == old.agent_chunk_rows
+        names = [name for name, spec in old._datasets.items() if spec.counter == "rows"]
+        assert len(packed) < 2 * len(old._datasets) and old.commit.rows > old.agent_chunk_rows
+        for name in names:
+            for number in range(old.commit.rows // old.agent_chunk_rows):
+                at = (number * old.agent_chunk_rows, *[0] * (len(new[name].shape) - 1))
+                assert new[name].id.read_direct_chunk(at) == old._dataset(name)._dataset.id.read_direct_chunk(
+                    at
+                )
+            assert new[name][:].tobytes() == old.table(name).tobytes()
 
 
 def test_the_path_that_the_run_was_given_finds_what_it_left(tmp_path):
