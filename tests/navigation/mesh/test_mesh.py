@@ -308,6 +308,22 @@ def test_the_distance_to_walls_agrees_with_reference_up_to_its_limit(small_mesh)
                 ) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("place", [0, 1, 7, 2**32 - 1, None])
+def test_floods_need_nothing_cleared(small_mesh, place):
+    """Whatever the scratch has in it: nothing, what a flood left, or what memory held before."""
+    mesh, _ = small_mesh
+    rng, clean = np.random.default_rng(4), make_flood(mesh.polygon_count)
+    points, _ = free_points(random_ground(12), 0.0, 60, np.random.default_rng(2))
+    for (x, y), polygon in zip(points, located(mesh, points)):
+        used = make_flood(mesh.polygon_count)
+        used.queue[:] = rng.integers(0, mesh.polygon_count, mesh.polygon_count)
+        used.place[:] = rng.integers(0, mesh.polygon_count, mesh.polygon_count) if place is None else place
+        for limit in (5.0, 0.2, 5.0):
+            expected = wall_distance(mesh, polygon, x, y, limit, clean)
+            assert wall_distance(mesh, polygon, x, y, limit, used) == expected
+            assert used.nearest[0] == clean.nearest[0]
+
+
 def test_sight_and_paths_out_of_polygons_agree_with_reference(small_mesh):
     mesh, _ = small_mesh
     ground = random_ground(12)
