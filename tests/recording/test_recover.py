@@ -68,6 +68,24 @@ def test_whole_chunks_of_agents_in_frames_are_copied_as_they_are(tmp_path, monke
             assert new[name][:].tobytes() == old.table(name).tobytes()
 
 
+def test_a_chunk_that_does_not_unpack_is_not_copied_as_it_is(tmp_path):
+    made = recover(cut_off(tmp_path / "run.h5", ticks=120, agents=800)).path
+    with h5py.File(made, "r") as whole:
+        place = whole["trajectory"].id.get_chunk_info(0)
+    data = bytearray(made.read_bytes())
+    data[place.byte_offset + 20 : place.byte_offset + place.size - 20] = bytes(place.size - 40)
+    made.write_bytes(data)
+    with open_run(made) as run, h5py.File(made, "r") as same:
+        rows = run.agent_chunk_rows
+        with pytest.raises(RecordingError, match="damaged"):
+            run.chunk("trajectory", 0, rows, same["trajectory"])
+        name = next(
+            name for name, spec in run._datasets.items() if spec.counter == "rows" and name != "trajectory"
+        )
+        assert run.chunk(name, 0, rows, same[name]) is not None
+        assert run.chunk(name, 1, rows + 1, same[name]) is None and run.chunk(name, 0, 7, same[name]) is None
+
+
 def test_the_path_that_the_run_was_given_finds_what_it_left(tmp_path):
     cut_off(tmp_path / "run.h5")
     assert recover(tmp_path / "run.h5").last_tick == 29

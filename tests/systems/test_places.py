@@ -5,6 +5,8 @@ so that those behind them find its rim free.
 import numpy as np
 import pytest
 
+from crowdsim.systems.goals.places import sorted_along
+from crowdsim.world.columns import AgentState
 from tests.crowds import assert_same_on_threads_and_from_saved_states, simulation
 
 SQUARE = (11.0, 2.0, 17.0, 6.0)
@@ -83,6 +85,32 @@ def test_from_both_sides_all_have_places_without_overlaps():
     apart = np.hypot(*(position[:, None] - position[None]).T) - radius[:, None] - radius[None]
     np.fill_diagonal(apart, np.inf)
     assert np.all(arrived) and apart.min() > -1e-3
+
+
+@pytest.mark.parametrize("box", [(11.0, 0.8, 13.0, 7.2), (9.0, 3.0, 18.0, 5.0)], ids=["upright", "flat"])
+def test_no_place_is_given_to_two(box):
+    """Nor one on which another agent stands, whichever side of the region is the longer one."""
+    with simulation(square(16, box=box)) as run:
+        agents, sent = run.world.agents, 0
+        while run.tick < 600 and np.any(agents.goal >= 0):
+            run.step()
+            moves_in = agents.is_yielding != 0
+            takes = moves_in | ((agents.goal < 0) & (agents.activity == AgentState.STANDING))
+            place = np.where(moves_in[:, None], agents.yield_target, agents.position)[takes]
+            apart = np.hypot(*(place[:, None] - place[None]).T) - 2.0 * agents.radius.min()
+            np.fill_diagonal(apart, np.inf)
+            assert apart.min(initial=np.inf) > -0.02
+            sent = max(sent, np.count_nonzero(moves_in))
+        assert np.all(agents.goal < 0) and sent > 1
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_agents_are_sorted_along_an_axis_with_all_that_is_known_of_them(axis):
+    found = np.random.default_rng(3).uniform(0.0, 9.0, (3, 20))
+    along, across, reach = sorted_along(axis, found, 12)
+    assert np.all(np.diff(along) >= 0.0)
+    x, y = (along, across) if axis == 0 else (across, along)
+    assert sorted(zip(x, y, reach)) == sorted(zip(*found[:, :12]))
 
 
 @pytest.mark.full

@@ -7,7 +7,7 @@ import shapely
 from crowdsim.navigation.corridor.corridors import Corridors
 from crowdsim.navigation.corridor.steer import guess_many
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
-from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.mesh.build import MeshParameters, build_mesh, mesh_from_polygons
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms
 from tests.reference import steer as twin
@@ -228,6 +228,25 @@ def test_a_guess_holds_in_a_polygon_wherever_the_agent_is_in_it():
         assert np.array_equal(kept, guessed)
         anew += not np.array_equal(guess(mesh, goals, moved[j : j + 1], 0.2, [[]])[2], guessed)
     assert anew > 0  # elsewhere in the polygon another portal would be chosen
+
+
+def test_of_several_portals_to_one_polygon_a_guess_takes_the_best_each_time():
+    """The border of two rooms is three portals, the narrowest of them too narrow."""
+    x, y = [0, 4, 4, 4, 4, 0, 8, 8], [0, 0, 0.3, 3, 6, 6, 0, 6]
+    mesh, _ = mesh_from_polygons(
+        np.array([x, y], dtype=np.float64).T, [[0, 1, 2, 3, 4, 5], [1, 6, 7, 4, 3, 2]]
+    )
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(7.5, 4.6), reach=0.1)])
+    guessed, corners = np.full((1, 2), -1, dtype=np.int32), set()
+    for start in ((1.0, 0.5), (1.0, 5.5), (3.9, 0.2), (3.9, 5.9), (2.0, 3.0)):
+        velocity, corner, guessed = guess(mesh, goals, np.array([start]), 0.2, [[]], guessed)
+        expected = twin.guess(mesh, goals.pole.tolist(), 0, start, 0.4, [])
+        assert corner[0] == pytest.approx(expected) and guessed.tolist() == [[0, 1]]
+        assert velocity[0] == pytest.approx(
+            SPEED * (np.array(expected) - start) / np.hypot(*(np.array(expected) - start))
+        )
+        corners.add(tuple(expected))
+    assert len(corners) == 2
 
 
 def test_a_guess_for_a_goal_that_is_nowhere_stays():
