@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.lines import layers_of
-from crowdsim.measures.motion import SPEED_OVER_S, of_each_frame
+from crowdsim.measures.motion import SPEED_OVER_S, of_frames_with_speeds
 from crowdsim.measures.sources import Source, of_each_person
 from crowdsim.measures.tracks import Tracks, with_units
 
@@ -83,7 +83,7 @@ def area_states(source: Source, area: Area, *, over_s: float = SPEED_OVER_S) -> 
     CrowdsimError
         If none of the area is walkable.
     """
-    return of_each_frame(source, lambda tracks, speed: area_states_in(tracks, area, speed), over_s)
+    return of_frames_with_speeds(source, lambda tracks, speed: area_states_in(tracks, area, speed), over_s)
 
 
 def area_states_in(tracks: Tracks, area: Area, speed: NDArray[np.float64]) -> pd.DataFrame:

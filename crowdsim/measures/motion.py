@@ -118,7 +118,7 @@ def half_window(fps: float, over_s: float) -> int:
     return max(1, round(0.5 * over_s * fps))
 
 
-def by_frames(
+def frames_with_speeds(
     run: Tracks | LongRun, over_s: float = SPEED_OVER_S, most_rows: int | None = None, least: int = 1
 ) -> Iterator[tuple[Tracks, NDArray[np.float64]]]:
     """Yield tracks of some frames after each other, and the speed of each row, (n,) float64, m/s; see
@@ -217,7 +217,7 @@ class _Around:
         return np.sqrt(squares)
 
 
-def of_each_frame(
+def of_frames_with_speeds(
     source: Source, measure: Callable[[Tracks, NDArray[np.float64]], pd.DataFrame], over_s: float
 ) -> pd.DataFrame:
     """Return a measure that has a row for each frame, from the places and speeds in it; of long runs it is
@@ -227,11 +227,11 @@ def of_each_frame(
     ----------
     source : path, Recording, Tracks, or LongRun
     measure : callable
-        Gets what `by_frames` yields.
+        Gets what `frames_with_speeds` yields.
     over_s : float, s
     """
     with run_of(source) as run:
-        return joined(measure(*part) for part in by_frames(run, over_s))
+        return joined(measure(*part) for part in frames_with_speeds(run, over_s))
 
 
 def speed_over_time(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataFrame:
@@ -249,7 +249,7 @@ def speed_over_time(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataF
         frame, time_s (s), people, mean_m_s, slowest_tenth_m_s, median_m_s, fastest_tenth_m_s (m/s; NaN where
         nobody was there).
     """
-    return of_each_frame(source, speeds_in, over_s)
+    return of_frames_with_speeds(source, speeds_in, over_s)
 
 
 def speeds_in(tracks: Tracks, speed: NDArray[np.float64]) -> pd.DataFrame:

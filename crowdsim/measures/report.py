@@ -23,7 +23,7 @@ from crowdsim.measures.connections import ride_use, rides
 from crowdsim.measures.contacts import LEAST_DEPTH_M, Spells, collisions_of, steering_scores_in
 from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
 from crowdsim.measures.lines import Line, flow_over_time, line_crossings_in, mean_flow
-from crowdsim.measures.motion import by_frames, path_lengths_in, speeds_in
+from crowdsim.measures.motion import frames_with_speeds, path_lengths_in, speeds_in
 from crowdsim.measures.parties import PARTY_ORDER, party_spread_in, party_use_in, together
 from crowdsim.measures.scenarios import measured_places, scenario_of
 from crowdsim.measures.shortest_paths import detours_in, open_world
@@ -112,7 +112,7 @@ def _tables_by_frames(
             spells.take(tracks)
         return _by_frames(tracks, speed, areas) | {"speeds": speeds_in(tracks, speed)}
 
-    return joined_tables((measure(*part) for part in by_frames(run)), {})
+    return joined_tables((measure(*part) for part in frames_with_speeds(run)), {})
 
 
 def _tables_by_people(
@@ -151,7 +151,7 @@ def place_tables(source: Source, lines: Sequence[Line], areas: Sequence[Area]) -
     if not (lines or areas):
         return {}
     with run_of(source) as run:
-        parts = by_frames(run) if areas else ()
+        parts = frames_with_speeds(run) if areas else ()
         found = joined_tables((_by_frames(tracks, speed, areas) for tracks, speed in parts), {})
         found |= tables_by_people(run, lambda tracks: _by_people(tracks, lines, areas), _order(lines, areas))
         return _of_places(lines, areas, found)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError, needed
 from crowdsim.measures.areas import Area
 from crowdsim.measures.lines import Line
-from crowdsim.measures.motion import SPEED_OVER_S, by_frames, half_window, row_speeds
+from crowdsim.measures.motion import SPEED_OVER_S, frames_with_speeds, half_window, row_speeds
 from crowdsim.measures.sources import LongRun, Source, facts_of, joined, require_memory, run_of, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
 
@@ -121,7 +121,7 @@ def densities(
         shapely.prepare(piece)
         tables, is_empty = [], True
         # a frame by itself is added up in another way, and the last digits would be others
-        for tracks, speeds in by_frames(run, over_s, MOST_ROWS, least=2):
+        for tracks, speeds in frames_with_speeds(run, over_s, MOST_ROWS, least=2):
             frames = np.arange(len(tracks.frame_s)) + tracks.first_frame
             table = pd.DataFrame(
                 {"time_s": tracks.frame_s}, index=pd.Index(frames, dtype=np.int64, name="frame")

@@ -21,7 +21,7 @@ from crowdsim.measures.areas import Area, box_area
 from crowdsim.measures.deadlock import stuck_by_place
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.measures.lines import Line
-from crowdsim.measures.motion import by_frames
+from crowdsim.measures.motion import frames_with_speeds
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
@@ -170,7 +170,7 @@ def test_parts_by_people_are_no_larger_than_they_may_be(tmp_path, monkeypatch):
         assert all(part.people["id"].tolist() == part.seen.tolist() for part in parts)
         assert all(np.isin(part.events["id"], part.seen).all() for part in parts)
         assert sum(len(part.events) for part in parts) == len(run.facts.events) > 0
-        frames = [(part.first_frame, len(part.frame_s)) for part, _ in by_frames(run)]
+        frames = [(part.first_frame, len(part.frame_s)) for part, _ in frames_with_speeds(run)]
         assert frames == [(first, 5) for first in range(0, 40, 5)]
 
 
