@@ -103,9 +103,9 @@ def resume(
         )
     if at is None and stopped.unnamed is not None:
         return _give_name(stopped, out or stopped.out, force=force, quiet=quiet, json=json)
-    stopped = stopped.with_whole(at)
-    complain_of(stopped.damaged if stopped.last_checkpoint(at) is not None else ())
-    found = _checkpoint_of(stopped, run, at)
+    stopped, found = stopped.read_last(at)
+    complain_of(stopped.damaged if found is not None else ())
+    _require_start(stopped, found, run, at)
     target, source = out or stopped.out, stopped.longest.path
     with Progress(enabled=not (quiet or json)) as progress, open_run(source) as recorded:
         load_plugins(plugin)
@@ -176,13 +176,15 @@ def _chosen(run: Path) -> Stopped:
     return found
 
 
-def _checkpoint_of(stopped: Stopped, run: Path, at: float | None) -> tuple[Path, Checkpoint] | None:
-    """Return the checkpoint that a run goes on from; None where it is to begin anew.
+def _require_start(
+    stopped: Stopped, last: tuple[Path, Checkpoint] | None, run: Path, at: float | None
+) -> None:
+    """Refuse a run that came to its end, and one without a checkpoint that is not to begin anew.
 
     Raises
     ------
     CrowdsimError
-        If it came to its end, or there is no such checkpoint; the message names what can be done.
+        It names what can be done.
     """
     from crowdsim.cli.verify import require_replayable
     from crowdsim.recording.opening import open_run
@@ -194,14 +196,13 @@ def _checkpoint_of(stopped: Stopped, run: Path, at: float | None) -> tuple[Path,
             f"{run}: this run came to its end; there is nothing left of it. To go back to a checkpoint, say "
             "which: --at SECONDS."
         )
-    last = stopped.last_checkpoint(at)
-    if last is None and at == 0.0:
-        with open_run(longest.path) as recorded:
-            require_replayable(recorded)
-        return None
     if last is not None:
         _require_same_end(stopped, last[1])
-        return last
+        return
+    if at == 0.0:
+        with open_run(longest.path) as recorded:
+            require_replayable(recorded)
+        return
     steps = "".join(f"\n    {what}: {how}" for what, how in stopped.steps())
     if stopped.checkpoints:
         times = ", ".join(f"{checkpoint.time_s:g} s" for _, checkpoint in stopped.checkpoints)

@@ -76,22 +76,18 @@ class Stopped:
         ]
         return max(reached, key=lambda pair: pair[1].tick) if reached else None
 
-    def with_whole(self, at: float | None = None) -> Stopped:
-        """Return the same with the state of that checkpoint; those whose states are damaged are among the
-        `damaged`.
+    def read_last(self, at: float | None = None) -> tuple[Stopped, tuple[Path, Checkpoint] | None]:
+        """Read that checkpoint with its state, and return the run, whose `damaged` have those that turned out
+        to be so, and the newest that is whole.
         """
         run = self
         while (last := run.last_checkpoint(at)) is not None:
-            others = tuple(pair for pair in run.checkpoints if pair is not last)
             try:
-                whole = last[0], read_checkpoint(last[0])
+                return run, (last[0], read_checkpoint(last[0]))
             except RecordingError as error:
+                others = tuple(pair for pair in run.checkpoints if pair is not last)
                 run = replace(run, checkpoints=others, damaged=(*run.damaged, str(error)))
-            else:
-                return replace(
-                    run, checkpoints=tuple(sorted((*others, whole), key=lambda pair: pair[1].tick))
-                )
-        return run
+        return run, None
 
     def steps(self, *, by_file: bool = False) -> list[tuple[str, str]]:
         """Return what can be done: in words, and by which command; the best first.

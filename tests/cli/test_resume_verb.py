@@ -31,9 +31,9 @@ def same(one, other):
 def test_a_run_that_the_time_limit_stopped_goes_on(tmp_path):
     few = ["--set", "groups.0.count=40"]
     assert crowdsim(["run", SCENE, "-o", tmp_path / "whole.h5", "-q", *few]).returncode == 0
-    stopped = crowdsim(["run", SCENE, "-o", tmp_path / "a.h5", "--time-limit", "0.1", *few])
+    stopped = crowdsim(["run", SCENE, "-o", tmp_path / "a.h5", "--time-limit", "0.02", *few])
     assert stopped.returncode == 7 and f"to go on: crowdsim resume {tmp_path / 'a.h5'}" in stopped.stdout
-    again = crowdsim(["resume", tmp_path / "a.h5", "--time-limit", "0.1", "-q"])  # stopped once more
+    again = crowdsim(["resume", tmp_path / "a.h5", "--time-limit", "0.02", "-q"])  # stopped once more
     assert again.returncode == 7, again.stderr
     done = crowdsim(["resume", tmp_path / "a.h5"])
     assert (
@@ -126,6 +126,16 @@ def test_a_damaged_checkpoint_is_left_aside_where_there_is_another(small, tmp_pa
         assert f"{path}: is damaged" in done.stderr and done.stderr.count("\n") == number + 1
         assert done.returncode == (0 if number == 0 else 4)
     assert same(tmp_path / "a.h5", tmp_path / "0.h5") and not (tmp_path / "1.h5").exists()
+
+
+def test_of_two_checkpoints_of_one_tick_a_run_goes_on_from_either(small, tmp_path):
+    """A time limit that ends a run in the tick of a checkpoint takes another one."""
+    assert crowdsim(["run", small, "-o", tmp_path / "a.h5", "-q", "--checkpoint-every", "2"]).returncode == 0
+    first, second = sorted(tmp_path.glob("a.*.checkpoint"))
+    second.write_bytes(first.read_bytes())
+    done = crowdsim(["resume", tmp_path / "a.h5", "--at", "100", "-o", tmp_path / "b.h5", "-q"])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert same(tmp_path / "a.h5", tmp_path / "b.h5")
 
 
 @pytest.mark.sample(1)
