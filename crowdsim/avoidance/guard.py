@@ -68,7 +68,7 @@ def first_unlawful(start, stop, velocity, maximum_speed, deciding):
     -----
     Twin: `tests/reference/guard.py`.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         if deciding[row]:
             square = velocity[row, 0] * velocity[row, 0] + velocity[row, 1] * velocity[row, 1]
             limit = maximum_speed[row] * (1.0 + SPEED_TOLERANCE)

@@ -192,7 +192,7 @@ def carry_over(start, stop, rows, entity, old, new):
     -----
     Twin: `tests/reference/symmetry.py`.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         known = _row_of(rows, entity[row])
         if known >= 0:
             new.blocked[row], new.stalled[row] = old.blocked[known], old.stalled[known]
@@ -234,7 +234,7 @@ def follow_progress(
     An agent that a wall binds is held up by the one that held it up before: pushed back along a wall, it is
     bound by the wall for most of the time. Twin: `tests/reference/symmetry.py`.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
         wish = wx * wx + wy * wy
         along = walked_velocity[row, 0] * wx + walked_velocity[row, 1] * wy
@@ -310,7 +310,7 @@ def turn_away(
     blocked, _, _, holder, pressed = progress
     least_exact, greatest_exact, least_ring, greatest_ring, patience, lasts = numbers
     exact, mutual = 0, 0
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         _fetch_ahead(rows, row, stop, blocker, position, preferred_velocity)
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
         out[row, 0], out[row, 1], touched[row] = wx, wy, UNTOUCHED
@@ -469,7 +469,7 @@ def hold_ground(
     """
     kept, patience, after = numbers
     holding = 0
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         vx, vy = velocity[row, 0], velocity[row, 1]
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
         holds[row] = 0

@@ -256,11 +256,13 @@ def move_off_walls(
     -----
     Twin: `tests/reference/clearance.py`.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         begin, end = barriers.zone_start[zone[row]], barriers.zone_start[zone[row] + 1]
-        x, y, open_distance = _back_over_edges(
-            barriers, begin, end, position[row, 0], position[row, 1], tentative[row, 0], tentative[row, 1]
-        )
+        x, y, open_distance = tentative[row, 0], tentative[row, 1], np.inf
+        if end > begin and barriers.zone_wall[end - 1] >= barriers.first_open:  # edges are listed after walls
+            x, y, open_distance = _back_over_edges(
+                barriers, begin, end, position[row, 0], position[row, 1], x, y
+            )
         out[row, 0], out[row, 1] = x, y
         dx, dy = x - position[row, 0], y - position[row, 1]
         step = np.sqrt(dx * dx + dy * dy)

@@ -36,6 +36,10 @@ TABLE_COLUMNS = 6
 # discs may lie over one another.
 FIXED, MOVABLE, DRIVEN = (np.uint8(code) for code in range(3))
 
+# What is known of how a disc overlaps others: it was counted since they have moved; it has moved since; one
+# beside it has.
+COUNTED, MOVED, BESIDE = (np.uint8(code) for code in range(3))
+
 # How a disc can yield to another: not at all, along a wall, or straight.
 STAYS, BENT, STRAIGHT = range(3)
 
@@ -160,7 +164,7 @@ def sum_overlaps(start, stop, count, deepest, total):
     `scan_contacts` writes them. Twin: `tests/reference/separate.py`.
     """
     overlaps, depth, sum_of_depths = 0, 0.0, 0
-    for slot in range(start, stop):
+    for slot in range(np.uint64(start), np.uint64(stop)):
         overlaps += count[slot]
         depth = max(depth, deepest[slot])
         sum_of_depths += total[slot]
@@ -684,6 +688,7 @@ def push_apart(
     past,
     new_x,
     new_y,
+    stale,
 ):
     """Move overlapping discs apart by one Jacobi pass.
 
@@ -701,11 +706,15 @@ def push_apart(
         Where the discs were before the last pass, and at the start; `now` itself before the first.
     new_x, new_y : (n + 16,) float64, m
         Receive where the discs are then. Must alias none of the others.
+    stale : (n,) uint8
+        Receives MOVED for discs that are elsewhere then, COUNTED for the others.
 
     Returns
     -------
     longest, drift : float, m
         The longest displacement, and how far a disc is at most from where it was when `cells` was built.
+    moved : int
+        How many discs are elsewhere.
 
     Notes
     -----
@@ -719,10 +728,10 @@ def push_apart(
     """
     px, py, radius, _, _ = now
     old_x, old_y, first_x, first_y = past
-    home_x, home_y, cells_row, longest, drifted = cells.x, cells.y, cells.row, 0.0, 0.0
+    home_x, home_y, cells_row, longest, drifted, moved = cells.x, cells.y, cells.row, 0.0, 0.0, 0
     for slot in range(np.uint64(start), np.uint64(stop)):
         begin, end = first[slot], first[slot + np.uint64(1)]
-        new_x[slot], new_y[slot] = px[slot], py[slot]
+        new_x[slot], new_y[slot], stale[slot] = px[slot], py[slot], COUNTED
         if begin == end:
             continue
         sum_x, sum_y = np.int64(0), np.int64(0)
@@ -752,9 +761,12 @@ def push_apart(
                 longest = max(longest, length)
                 break
             ex, ey = (dx, dy) if attempt == 0 else (0.5 * dx, 0.5 * dy)
+        if new_x[slot] != x or new_y[slot] != y:
+            stale[slot] = MOVED
+            moved += 1
         away_x, away_y = new_x[slot] - home_x[slot], new_y[slot] - home_y[slot]
         drifted = max(drifted, np.sqrt(away_x * away_x + away_y * away_y))
-    return longest, drifted
+    return longest, drifted, moved
 
 
 @lean_kernel

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from crowdsim.geometry.speed import limited
 from crowdsim.kernels.decorator import kernel
 from crowdsim.tunable import param
@@ -47,7 +49,7 @@ def integrate(start, stop, position, velocity, maximum_speed, tick_length, out_v
     -----
     Explicit Euler: the velocity was chosen for this tick as a whole. Twin: `tests/reference/speed.py`.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         x, y = limited(velocity[row, 0], velocity[row, 1], maximum_speed[row])
         out_velocity[row, 0], out_velocity[row, 1] = x, y
         out_position[row, 0] = position[row, 0] + x * tick_length

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.bodies.contacts import near_slots, scan_with
+from crowdsim.bodies.contacts import BESIDE, COUNTED, MOVED, near_slots, scan_with
 from crowdsim.geometry.cells import plane_numbers, row_ahead
 from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.kernels.simd import prefetch
-
-COUNTED, MOVED, BESIDE = (np.uint8(code) for code in range(3))  # What `stale` holds.
 
 
 @lean_kernel
@@ -137,9 +135,11 @@ def recount(start, stop, cells, now, capacity, widest, drift, stale, gap, count,
     `contacts.scan_contacts`. Twin: `tests/reference/separate.py`.
     """
     near = np.zeros(capacity + 32, np.uint32)
-    for slot in range(start, stop):
+    for slot in range(np.uint64(start), np.uint64(stop)):
         if stale[slot] != COUNTED:
             gap[slot] = 0.0
-            if scan_with(slot, slot + 1, cells, now, widest, drift, 0.0, gap, count, deepest, total, near):
+            if scan_with(
+                slot, slot + np.uint64(1), cells, now, widest, drift, 0.0, gap, count, deepest, total, near
+            ):
                 return -1
     return 0

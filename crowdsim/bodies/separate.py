@@ -206,6 +206,7 @@ class Separator:
             np.empty((0, contacts.TABLE_COLUMNS)),
         )
         self._left: _Left | None = None  # known where ground is level
+        self._gaps_owe = 0.0  # how far discs have moved since their gaps were looked at, m
         self._seen: tuple[Walls | None, Walls | None] = (None, None)
         self._barriers: Barriers | None = None
 
@@ -393,18 +394,39 @@ class Separator:
         moved, farthest = sum(count for count, _ in found), max(far for _, far in found)
         if min(found)[0] < 0 or moved > _MOST_MOVED * n or farthest > _FARTHEST_MOVED_M:
             return self._measure_all(position, radius, movable, layer, team, heights)
-        if moved:
-            now, far = left.now._replace(x=x, y=y), left.drift + farthest
-            # a pile for which there is no room: twice as much is tried
-            while recount.mark_beside(
-                cells, left.now, now, self._capacity, left.widest, left.drift, farthest, stale
-            ) or any(
+        now = left.now._replace(x=x, y=y)
+        return self._recount(
+            team, n, cells, left.now, now, left.widest, left.drift, farthest, moved, stale, rows
+        )
+
+    def _recount(
+        self,
+        team: Team,
+        n: int,
+        cells: Cells,
+        before: Now,
+        now: Now,
+        widest: float,
+        drift: float,
+        farthest: float,
+        moved: int,
+        stale: NDArray[np.uint8],
+        rows: Rows,
+    ) -> Overlaps:
+        """Count the overlaps of the discs that have moved since they were counted, and of those beside them;
+        return those of all.
+        """
+        # a pile for which there is no room: twice as much is tried
+        while moved and (
+            recount.mark_beside(cells, before, now, self._capacity, widest, drift, farthest, stale)
+            or any(
                 team.run(
-                    recount.recount, n, cells, now, self._capacity, left.widest, far, stale, rows["gap"],
-                    rows["count"], rows["deepest"], rows["total"],
+                    recount.recount, n, cells, now, self._capacity, widest, drift + farthest, stale,
+                    rows["gap"], rows["count"], rows["deepest"], rows["total"],
                 )
-            ):  # fmt: skip
-                self._capacity *= 2
+            )
+        ):  # fmt: skip
+            self._capacity *= 2
         return _overlaps(team.run(contacts.sum_overlaps, n, rows["count"], rows["deepest"], rows["total"]))
 
     def _measure_all(
@@ -501,15 +523,17 @@ class Separator:
                     contacts.scale_pushes, n, cells, now, self._capacity, widest, *walls_of, *listed
                 ):
                     self._capacity *= 2
-            pushed, moved, far = self._push(
+            pushed, moved, far, after = self._push(
                 team,
                 n,
                 cells,
                 now,
                 (*walls_of, *listed, guarded, 0.0, np.inf, Past(now.x, now.y, now.x, now.y)),
+                widest,
+                drift,
                 rows,
+                is_second=guarded,
             )
-            after = self._scan(team, n, cells, pushed, widest, max(drift, far), moved, rows)
             if after.total <= before.total and after.deepest <= before.deepest:
                 break
         rows["new_x"], rows["new_y"] = now.x, now.y
@@ -548,16 +572,17 @@ class Separator:
                 (cells, now, self._capacity, widest, drift, self._barriers, *ground),
             )  # fmt: skip
             past = Past(old.x, old.y, *first)
-            pushed, moved, far = self._push(
+            pushed, moved, far, after = self._push(
                 team,
                 n,
                 cells,
                 now,
                 (drift, self._barriers, *ground, *listed, False, swing, farthest, past),
+                widest,
+                drift,
                 rows,
             )
             drift = max(drift, far)
-            after = self._scan(team, n, cells, pushed, widest, drift, moved, rows)
             rows["new_x"], rows["new_y"] = spare
             old, now, spare, swing = now, pushed, (now.x, now.y), SWING
             if _is_better(after, least, before.total):
@@ -567,17 +592,34 @@ class Separator:
         return best, least, drift, after
 
     def _push(
-        self, team: Team, n: int, cells: Cells, now: Now, arguments: tuple[Any, ...], rows: Rows
-    ) -> tuple[Now, float, float]:
-        """Push once; return where the discs are then, the longest push,
-        and how far a disc is at most from where it was when `cells` was built.
+        self,
+        team: Team,
+        n: int,
+        cells: Cells,
+        now: Now,
+        arguments: tuple[Any, ...],
+        widest: float,
+        drift: float,
+        rows: Rows,
+        *,
+        is_second: bool = False,
+    ) -> tuple[Now, float, float, Overlaps]:
+        """Push once; return where the discs are then, the longest push, how far a disc is at most from where
+        it was when `cells` was built, and how the discs overlap.
+
+        With `is_second`, what is known of overlaps is that of another push from the same places.
         """
-        lengths = team.run(contacts.push_apart, n, cells, now, *arguments, rows["new_x"], rows["new_y"])
-        return (
-            now._replace(x=rows["new_x"], y=rows["new_y"]),
-            max(length for length, _ in lengths),
-            max(length for _, length in lengths),
-        )
+        stale = rows["stale"][:n]
+        found = team.run(contacts.push_apart, n, cells, now, *arguments, rows["new_x"], rows["new_y"], stale)
+        lengths, drifts, counts = zip(*found, strict=True)
+        longest, far, moved = max(lengths), max(drifts), sum(counts)
+        pushed = now._replace(x=rows["new_x"], y=rows["new_y"])
+        if moved > _MOST_MOVED * n or is_second:
+            after = self._scan(team, n, cells, pushed, widest, max(drift, far), longest, rows)
+        else:
+            self._gaps_owe += longest
+            after = self._recount(team, n, cells, now, pushed, widest, drift, longest, moved, stale, rows)
+        return pushed, longest, far, after
 
     def _scan(
         self,
@@ -591,6 +633,7 @@ class Separator:
         rows: Rows,
     ) -> Overlaps:
         """Count overlaps, with more room where a pile needs it."""
+        moved, self._gaps_owe = moved + self._gaps_owe, 0.0
         counts = rows["gap"], rows["count"], rows["deepest"], rows["total"]
         while True:
             found = team.run(
@@ -623,11 +666,12 @@ class Separator:
         kinds = {
             "radius32": np.float32,
             "movable": np.uint8,
+            "stale": np.uint8,
             "count": np.int64,
             "total": np.int64,
             "first": np.int64,
         }
-        names = (*_PADDED, "radius", "movable", "gap", "count", "deepest", "total")
+        names = (*_PADDED, "radius", "movable", "stale", "gap", "count", "deepest", "total")
         self._rows = {name: np.zeros(size, dtype=kinds.get(name, np.float64)) for name in names}
 
 

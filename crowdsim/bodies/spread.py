@@ -102,7 +102,7 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
         the agent is; how far it is ahead of the front; its place in the order of the crowd, -1 to 1; its
         weight in the crowd, 0 to 1.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         crowd[row] = NO_CROWD
         if wants[row] == 0:
             continue

@@ -60,7 +60,7 @@ def turn_headings(start, stop, velocity, walks, heading, turn_x, turn_y, out):
     An agent that goes straight back turns to the left. Source: [Pathfinding undated], section 7. Twin:
     `tests/reference/turn.py`.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         vx, vy = velocity[row, 0], velocity[row, 1]
         speed = np.sqrt(vx * vx + vy * vy)
         if walks[row] == 1 and speed >= LEAST_SPEED_M_S:

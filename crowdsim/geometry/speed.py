@@ -61,7 +61,7 @@ def limit_speed(start, stop, velocity, maximum_speed, active, out):
     -----
     Twin: `tests/reference/speed.py`.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         if active[row]:
             out[row, 0], out[row, 1] = limited(velocity[row, 0], velocity[row, 1], maximum_speed[row])
         else:

@@ -106,7 +106,7 @@ class Arrive(TickSystem):
         stays = (
             final & ~led & (agents.activity[there] == AgentState.STANDING) & (agents.is_driven[there] == 0)
         )
-        self._places.take(tick, there[stays], reached[stays])
+        self._places.take(tick, there[stays], reached[stays], polygon)
         world.events.note(
             tick.number, EventKind.GOAL_REACHED, agents.entity[on], agents.position[on], reached[~final]
         )

@@ -133,6 +133,6 @@ def take_pushes(start, stop, before, after, out):
     """Write where pushes have put agents, (n, 2) float64, m, for those of a range that they have moved.
     Twin: `tests/reference/rows.py`.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         if after[row, 0] != before[row, 0] or after[row, 1] != before[row, 1]:
             out[row, 0], out[row, 1] = after[row, 0], after[row, 1]

@@ -70,7 +70,7 @@ def find_straight(
     Twin: `tests/reference/rows.py`.
     """
     count, farthest = 0, np.int64(0)
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         out[row], source[row] = 0, 0
         if (
             corner_vertex[row] != STRAIGHT_TO_GOAL

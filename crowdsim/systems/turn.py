@@ -23,7 +23,7 @@ def find_gaits(start, stop, activity, is_yielding, is_driven, preferred_velocity
 
     All others are columns of agents. Twin: `tests/reference/rows.py`.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         wants = preferred_velocity[row, 0] != 0.0 or preferred_velocity[row, 1] != 0.0
         goes = activity[row] == WALKING or is_yielding[row] != 0 or is_driven[row] != 0
         out[row] = WALK if wants and goes and is_driven[row] != HELD else STAND

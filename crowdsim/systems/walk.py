@@ -71,7 +71,7 @@ def note_steps(
     Twin: `tests/reference/rows.py`.
     """
     lost = 0
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         for axis in range(2):
             walked_velocity[row, axis] = (position[row, axis] - old[row, axis]) / tick_length
             velocity[row, axis] = chosen_velocity[row, axis] if has_ground[row] else 0.0

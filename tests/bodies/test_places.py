@@ -1,76 +1,129 @@
-"""How far places are from walkers, and which are the best: held against naive twins."""
+"""Which places are free, and which are the best: held against naive twins."""
 
 import numpy as np
 import pytest
 
-from crowdsim.bodies.places import TAKEN, measure_distances, rank_places
+from crowdsim.bodies.nudge import find_blocked_lines
+from crowdsim.bodies.places import FAR_M, TAKEN, FreePlaces, choose_places, find_free, rank_places
+from crowdsim.navigation.mesh.build import build_mesh
+from tests.navigation.worlds import free_points, located, rooms
 from tests.reference import places as twin
 
+FAR = 5.0
 
-def measured(place, standing, reach, walking, axis=0):
-    """What the kernel returns, of agents in any order, that are looked at along one axis."""
-    place, standing, walking = (
-        np.reshape(np.asarray(each, dtype=np.float64), (-1, 2)) for each in (place, standing, walking)
-    )
-    reach = np.asarray(reach, dtype=np.float64)
-    stands, walks = (np.argsort(each[:, axis], kind="stable") for each in (standing, walking))
+
+def along(axis, found, *more):
+    """Return agents as the kernels take them: ascending along an axis, with the other coordinate next."""
+    found = np.reshape(np.asarray(found, dtype=np.float64), (-1, 2))
+    order = np.argsort(found[:, axis], kind="stable")
+    rows = [found[:, axis], found[:, 1 - axis], *(np.asarray(each, dtype=np.float64) for each in more)]
+    return np.array([row[order] for row in rows])
+
+
+def are_free(place, standing, reach, axis=0):
     distance = np.empty(len(place))
-    measure_distances(
-        0,
-        len(place),
-        place,
-        axis,
-        standing[stands, axis],
-        standing[stands, 1 - axis],
-        reach[stands],
-        float(reach.max(initial=0.0)),
-        walking[walks, axis],
-        walking[walks, 1 - axis],
-        distance,
-    )
-    return distance
+    find_free(np.asarray(place, dtype=np.float64), axis, along(axis, standing, reach), distance)
+    assert set(distance.tolist()) <= {TAKEN, np.inf}
+    return (distance != TAKEN).tolist()
 
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("seed", range(10))
-def test_room_is_as_the_naive_twin_finds_it(seed, axis):
+def test_places_are_free_as_the_naive_twin_finds_it(seed, axis):
     random = np.random.default_rng(seed)
-    place, standing, walking = (
-        random.uniform(-5.0, 5.0, (count, 2))
-        for count in (200, int(random.integers(0, 60)), int(random.integers(0, 60)))
-    )
+    place, standing = (random.uniform(-5.0, 5.0, (count, 2)) for count in (200, int(random.integers(0, 60))))
     if seed % 2:  # on a lattice many are equally far, in x too
-        place, standing, walking = (np.round(each) for each in (place, standing, walking))
+        place, standing = np.round(place), np.round(standing)
     reach = random.choice([0.0, 0.5, 1.0, 1.5], len(standing))
-    assert measured(place, standing, reach, walking, axis).tolist() == twin.measure_distances(
-        place, standing, reach, walking
-    )
+    assert are_free(place, standing, reach, axis) == twin.find_free(place, standing, reach)
 
 
 def test_a_place_at_the_very_reach_of_a_body_is_taken():
-    assert measured([(0.3, 0.4), (0.3, 0.41)], [(0.0, 0.0)], [0.5], []).tolist() == [-1.0, np.inf]
+    assert are_free([(0.3, 0.4), (0.3, 0.41)], [(0.0, 0.0)], [0.5]) == [False, True]
+
+
+class Ranking:
+    """Places that several agents take, one after the other, with what was found for those before."""
+
+    def __init__(self, place, is_free, walking, axis):
+        self.place, self.axis = np.asarray(place, dtype=np.float64), axis
+        walking = np.reshape(walking, (-1, 2))
+        far = np.all(np.abs(walking) > FAR + FAR_M, axis=1)
+        self.near, self.far = along(axis, walking[~far]), np.ascontiguousarray(walking[far].T)
+        self.distance = np.where(is_free, np.inf, TAKEN)
+        self.is_known = np.zeros(len(place), dtype=bool)
+
+    def best(self, x, y, waited_for, count):
+        scratch, order = np.empty((2, len(self.place))), np.empty(count, dtype=np.int64)
+        found = rank_places(
+            self.place, self.axis, self.near, self.far, self.distance, self.is_known, x, y, waited_for,
+            *scratch, order,
+        )  # fmt: skip
+        return order[:found].tolist()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("seed", range(10))
+def test_places_are_ranked_as_the_naive_twin_ranks_them(seed, axis):
+    random = np.random.default_rng(seed)
+    size = int(random.integers(0, 120))
+    spread = FAR if seed < 6 else 4.0 * FAR  # few walkers are near then
+    place, walking = random.uniform(-FAR, FAR, (size, 2)), random.uniform(-spread, spread, (seed * 4, 2))
+    if seed % 2:  # many are equally near, and as far from walkers
+        place, walking = np.round(place), np.round(walking)
+    is_free = random.random(size) < 0.7
+    for waited_for in (1, 2, 7, size // 2 + 1, size + 1):
+        for count in (1, 4, size + 1):
+            ranking, still_free = Ranking(place, is_free, walking, axis), is_free.copy()
+            for x, y in random.uniform(-FAR, FAR, (4, 2)):
+                found = ranking.best(x, y, waited_for, count)
+                assert found == twin.rank_places(place.tolist(), still_free, walking, x, y, waited_for, count)
+                if found:
+                    ranking.distance[found[0]], still_free[found[0]] = TAKEN, False
+            off = np.array(twin.measure_distances(place, walking))
+            known = ranking.is_known & still_free
+            assert np.array_equal(ranking.distance[known], off[known])
+            assert np.all(ranking.distance[still_free] >= off[still_free])
 
 
 def test_far_walkers_on_one_line_across_are_all_looked_at():
     walking = [(0.0, y) for y in np.linspace(5.0, -1.0, 50)]
-    assert measured([(0.0, 0.0)], [], [], walking)[0] == pytest.approx(min(abs(y) for _, y in walking))
+    ranking = Ranking([(0.0, 0.0)], [True], walking, axis=0)
+    assert ranking.best(0.0, 0.0, 1, 1) == [0]
+    assert ranking.distance[0] == pytest.approx(min(abs(y) for _, y in walking))
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_places_are_ranked_as_the_naive_twin_ranks_them(seed):
-    random = np.random.default_rng(seed)
-    size = int(random.integers(0, 120))
-    place, distance = random.uniform(-5.0, 5.0, (size, 2)), random.uniform(0.0, 5.0, size)
-    if seed % 2:  # many are equally near, and as far from walkers
-        place, distance = np.round(place), np.round(distance)
-    distance[random.random(size) < 0.3] = TAKEN
-    distance[random.random(size) < 0.1] = np.inf
-    for waited_for in (1, 2, 7, size // 2 + 1, size + 1):
-        for count in (1, 4, size + 1):
-            order = np.empty(count, dtype=np.int64)
-            found = rank_places(
-                place, distance, 0.5, -0.25, waited_for, np.empty(size), np.empty(size), order
-            )
-            assert order[:found].tolist() == twin.rank_places(
-                place.tolist(), distance.tolist(), 0.5, -0.25, waited_for, count
-            )
+def test_of_places_near_walkers_only_so_much_is_found_that_others_are_better():
+    place = [(float(x), 0.0) for x in range(100)]
+    ranking = Ranking(place, [True] * 100, [(float(x), 1.0) for x in range(50, 100)], axis=0)
+    assert ranking.best(0.0, 0.0, 100, 1) == [0] and np.flatnonzero(ranking.is_known).tolist() == [0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_agents_choose_in_turn_among_the_places_that_they_get_to_straight(seed):
+    """In rooms, so that most places are behind walls, and some agents get to none."""
+    ground, random, radius = rooms(seed), np.random.default_rng(seed), 0.2
+    mesh = build_mesh(ground).mesh
+    points = np.array(free_points(ground, radius, 80, random)[0])
+    agents, place = points[:20], points[20 : 30 + 5 * seed]
+    walking, is_free = points[random.integers(0, 80, 6)], random.random(len(place)) < 0.8
+    polygon, radii = located(mesh, points).astype(np.int64), np.full(80, radius)
+    blocked = np.empty((20, len(place)), dtype=np.uint8)
+    for row in range(20):
+        start, here = np.full(len(place), row), np.arange(len(place))
+        find_blocked_lines(
+            0, len(place), here, mesh, polygon[start], points[start], place, radii[: len(place)], blocked[row]
+        )
+    free = FreePlaces(
+        place, 0, along(0, walking), np.empty((2, 0)), np.where(is_free, np.inf, TAKEN),
+        np.zeros(len(place), dtype=bool),
+    )  # fmt: skip
+    chosen, first, taken = np.empty(20, dtype=np.int64), 0, 0
+    while first < 20:
+        done = choose_places(np.arange(20), first, 20, free, 30, mesh, polygon, points, radii, chosen)
+        gets_to = blocked[first:] == 0
+        expected = twin.choose_places(agents[first:], place.tolist(), is_free, walking, 30 - first, gets_to)
+        assert chosen[first:done].tolist() == expected
+        is_free[expected], taken = False, taken + len(expected)
+        first = done + 1  # it gets to none
+    assert np.array_equal(free.distance != TAKEN, is_free) and 0 < taken < 20

@@ -7,6 +7,7 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
+import crowdsim.bodies.separate as bodies
 from crowdsim.bodies.contacts import sum_overlaps
 from crowdsim.bodies.separate import Overlaps, SeparationParameters, Separator, _is_better
 from crowdsim.geometry.walls import no_walls, walls_from_rings
@@ -359,10 +360,38 @@ def test_discs_that_passes_without_harm_leave_wedged_are_parted_all_the_same(see
 
 def test_what_cannot_be_parted_ends_the_further_passes(monkeypatch):
     passes, push = [], Separator._push
-    monkeypatch.setattr(Separator, "_push", lambda *arguments: passes.append(1) or push(*arguments))
+    monkeypatch.setattr(
+        Separator, "_push", lambda *arguments, **options: passes.append(1) or push(*arguments, **options)
+    )
     _, result = separate([[0.0, 0.0], [0.3, 0.0]], 0.2, movable=[0, 0])
     assert result.after.deepest == pytest.approx(0.1)
     assert len(passes) == 2  # the ordinary one, and a further one that moves none
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("passes", [3, 0], ids=["passes", "further passes"])
+def test_where_few_discs_are_pushed_only_they_and_those_beside_them_are_counted_again(
+    monkeypatch, seed, passes
+):
+    """Knots in a wide crowd: positions and overlaps are those where all are counted after each pass."""
+    rng = np.random.default_rng(seed)
+    position = rng.uniform(0.0, 40.0, (1500, 2))
+    position[: 20 * (seed + 1)] = rng.uniform(10.0, 12.0 + 0.2 * seed, (20 * (seed + 1), 2))
+    radius = rng.uniform(0.15, 0.3, len(position))
+    scan, scanned = Separator._scan, []
+    monkeypatch.setattr(Separator, "_scan", lambda *arguments: scanned.append(1) or scan(*arguments))
+    out, result = separate(position, radius, passes=passes)
+    few = len(scanned)
+    monkeypatch.setattr(bodies, "_MOST_MOVED", -1.0)
+    expected, everywhere = separate(position, radius, passes=passes)
+    assert np.array_equal(out, expected) and result == everywhere
+    assert result.after == overlaps_of_all(out, radius) and few < len(scanned) - few
+    assert result.after != result.before
+
+
+def overlaps_of_all(position, radius):
+    count = len(position)
+    return Separator().measure(position, radius, np.ones(count, np.uint8), np.zeros(count, np.int32), ONE)
 
 
 def test_discs_on_different_floors_do_not_touch():

@@ -22,7 +22,7 @@ RUN = [
     "run",
     str(SCENARIOS / "concourse.yaml"),
     "--no-record",
-    *(word for group in range(4) for word in ("--set", f"groups.{group}.count=40")),
+    *(word for group in range(4) for word in ("--set", f"groups.{group}.count=100")),
     "--set",
     "stop.after=40",
 ]

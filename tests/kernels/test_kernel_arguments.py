@@ -23,6 +23,7 @@ REASONS = {
         avoidance.symmetry.turn_away bodies.party.keep_together
         systems.walk.note_steps systems.paths.corridor_paths.sort_followers
         corridor.measure.measure_path_rows systems.spread.find_straight
+        systems.goals.place_rows.list_standing
     """,
     ROWS: """
         avoidance.sampling.kernel._choose_by_sampling

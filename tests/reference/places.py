@@ -1,5 +1,5 @@
-"""Twins of how far places are from walkers, all against all, and of which are the best.
-Kernels: measure_distances, rank_places, find_visitors, sum_stays, list_coming, list_standing.
+"""Twins of which places are free, how far they are from walkers, all against all, and which are the best.
+Kernels: find_free, rank_places, choose_places, find_visitors, list_coming, list_standing.
 """
 
 import math
@@ -9,28 +9,46 @@ import numpy as np
 from crowdsim.world.columns import AgentState
 
 
-def measure_distances(place, standing, reach, walking):
-    """For each place the distance to the nearest walker, inf without one;
-    -1 where somebody who stands is within its reach.
-    """
-    result = []
-    for x, y in place:
-        is_taken = any(
-            math.sqrt((a - x) * (a - x) + (b - y) * (b - y)) <= r
+def find_free(place, standing, reach):
+    """For each place whether all that stand are farther off than their reach."""
+    return [
+        all(
+            math.sqrt((a - x) * (a - x) + (b - y) * (b - y)) > r
             for (a, b), r in zip(standing, reach, strict=True)
         )
-        away = [math.sqrt((a - x) * (a - x) + (b - y) * (b - y)) for a, b in walking]
-        result.append(-1.0 if is_taken else min(away, default=math.inf))
-    return result
+        for x, y in place
+    ]
 
 
-def rank_places(place, room, x, y, waited_for, count):
-    """The best free places: of the nearest by their room, the others after them; see the kernel."""
-    free = [i for i in range(len(place)) if room[i] != -1.0]
+def measure_distances(place, walking):
+    """For each place the distance to the nearest walker, inf without one."""
+    return [
+        min((math.sqrt((a - x) * (a - x) + (b - y) * (b - y)) for a, b in walking), default=math.inf)
+        for x, y in place
+    ]
+
+
+def rank_places(place, is_free, walking, x, y, waited_for, count):
+    """The best free places: of the nearest by how far walkers are, the others after them; see the kernel."""
+    free = [i for i in range(len(place)) if is_free[i]]
     away = {i: math.hypot(place[i][0] - x, place[i][1] - y) for i in free}
     near = sorted(free, key=lambda i: (away[i], i))[:waited_for]
-    worth = {i: room[i] if i in near else 0.0 for i in free}
+    off = measure_distances(place, walking)
+    worth = {i: off[i] if i in near else 0.0 for i in free}
     return sorted(free, key=lambda i: (-worth[i], away[i], i))[:count]
+
+
+def choose_places(agents, place, is_free, walking, waited_for, gets_to):
+    """The place that each agent in turn takes, until one gets to none: the best of those that it gets to."""
+    is_free, chosen = list(is_free), []
+    for turn, (x, y) in enumerate(agents):
+        best = rank_places(place, is_free, walking, x, y, waited_for - turn, len(place))
+        best = [i for i in best if gets_to[turn][i]]
+        if not best:
+            break
+        chosen.append(best[0])
+        is_free[best[0]] = False
+    return chosen
 
 
 def find_visitors(activity, goal, itinerary, leads, last, region):
@@ -44,12 +62,15 @@ def find_visitors(activity, goal, itinerary, leads, last, region):
 
 
 def sum_stays(stays, goal, radius):
+    """How many stay, how many of these have a goal, and their greatest radius."""
     return np.count_nonzero(stays), np.count_nonzero(stays & (goal >= 0)), radius[stays].max(initial=0.0)
 
 
-def list_coming(comes, activity, position, low, high):
-    among = ((position >= low) & (position <= high)).all(axis=1)
-    return position[comes | (among & (activity == AgentState.WALKING))].T
+def list_coming(comes, activity, position, low, high, margin):
+    """Where those are that come, and those that walk in the box: near it, and far from it."""
+    outside = np.maximum(low - position, position - high).max(axis=1)
+    found = comes | ((outside <= 0.0) & (activity == AgentState.WALKING))
+    return position[found & (outside <= margin)].T, position[found & (outside > margin)].T
 
 
 def list_standing(

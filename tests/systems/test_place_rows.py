@@ -3,11 +3,17 @@
 import numpy as np
 import pytest
 
-from crowdsim.systems.goals.place_rows import find_visitors, list_coming, list_standing, sum_stays
+from crowdsim.systems.goals.place_rows import find_visitors, list_coming, list_standing
+from crowdsim.systems.goals.places import joined
 from crowdsim.world.columns import AgentState, Stepping
 from tests.reference import places as twin
 
 ROWS, FIXED, LISTS = 2000, 4, 3
+
+
+def in_two(kernel, *arguments):
+    """Return what a kernel does with the rows in two ranges."""
+    return [kernel(0, ROWS // 3, *arguments), kernel(ROWS // 3, ROWS, *arguments)]
 
 
 @pytest.fixture(params=range(3))
@@ -29,28 +35,35 @@ def test_which_come_to_a_region_and_which_stay(rng, region):
     comes, stays = np.empty(ROWS, dtype=bool), rng.uniform(size=ROWS) < 0.1
     expected_comes, expected_stays = twin.find_visitors(activity, goal, itinerary, leads, last, region)
     expected_stays = expected_stays | stays
-    find_visitors(activity, goal, itinerary, leads, last, region, comes, stays)
+    radius = rng.uniform(0.1, 0.4, ROWS)
+    sums = in_two(find_visitors, activity, goal, itinerary, radius, leads, last, region, comes, stays)
+    sums = *(sum(each) for each in zip(*(each[:2] for each in sums))), max(each[2] for each in sums)
+    assert sums == twin.sum_stays(expected_stays, goal, radius)
     assert np.array_equal(comes, expected_comes) and np.array_equal(stays, expected_stays)
     assert 0 < np.count_nonzero(comes) < ROWS and 0 < np.count_nonzero(stays) < ROWS
-    radius = rng.uniform(0.1, 0.4, ROWS)
-    assert sum_stays(stays, goal, radius) == twin.sum_stays(stays, goal, radius)
 
 
 def test_nobody_stays_by_a_list_where_there_are_no_lists():
     goal, none = np.zeros(5, dtype=np.int32), np.full(5, -1, dtype=np.int32)
     comes, stays = np.empty(5, dtype=bool), np.zeros(5, dtype=bool)
     walking = np.full(5, AgentState.WALKING, dtype=np.uint8)
-    find_visitors(walking, goal, none, np.array([True]), np.zeros(0, dtype=bool), 0, comes, stays)
-    assert comes.all() and not stays.any()
+    sums = find_visitors(
+        0, 5, walking, goal, none, np.ones(5), np.array([True]), np.zeros(0, dtype=bool), 0, comes, stays
+    )
+    assert sums == (0, 0, 0.0) and comes.all() and not stays.any()
 
 
 def test_where_those_are_that_come_or_walk_in_the_box(rng):
     comes, activity = rng.uniform(size=ROWS) < 0.2, activities(rng)
     position = rng.integers(0, 12, (ROWS, 2)).astype(float)
     low, high, found = np.array([2.0, 3.0]), np.array([7.0, 9.0]), np.empty((2, ROWS))
-    count = list_coming(comes, activity, position, low, high, found)
-    expected = twin.list_coming(comes, activity, position, low, high)
-    assert np.array_equal(found[:, :count], expected) and 0 < count < ROWS
+    listed = in_two(list_coming, comes, activity, position, low, high, 1.0, found)
+    near, far = ([(each[at], each[at + 1]) for each in listed] for at in (0, 2))
+    expected = twin.list_coming(comes, activity, position, low, high, 1.0)
+    assert np.array_equal(joined(found, near), expected[0])
+    assert sorted(zip(*joined(found, far))) == sorted(zip(*expected[1]))
+    assert min(expected[0].shape[1], expected[1].shape[1]) > 0
+    assert expected[0].shape[1] + expected[1].shape[1] < ROWS
 
 
 @pytest.mark.parametrize("layers", [[1], [0, 2], []])
@@ -69,6 +82,6 @@ def test_where_those_stand_that_take_places(rng, layers):
         0.2,
     )
     found = np.empty((3, ROWS))
-    count = list_standing(*given, found)
-    assert np.array_equal(found[:, :count], twin.list_standing(*given))
-    assert (count > 0) == bool(layers) and count < ROWS
+    expected = twin.list_standing(*given)
+    assert np.array_equal(joined(found, in_two(list_standing, *given, found)), expected)
+    assert (expected.shape[1] > 0) == bool(layers) and expected.shape[1] < ROWS

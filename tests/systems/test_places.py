@@ -107,7 +107,7 @@ def test_no_place_is_given_to_two(box):
 @pytest.mark.parametrize("axis", [0, 1])
 def test_agents_are_sorted_along_an_axis_with_all_that_is_known_of_them(axis):
     found = np.random.default_rng(3).uniform(0.0, 9.0, (3, 20))
-    along, across, reach = sorted_along(axis, found, 12)
+    along, across, reach = sorted_along(axis, found[:, :12])
     assert np.all(np.diff(along) >= 0.0)
     x, y = (along, across) if axis == 0 else (across, along)
     assert sorted(zip(x, y, reach)) == sorted(zip(*found[:, :12]))

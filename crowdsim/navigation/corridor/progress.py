@@ -91,7 +91,7 @@ def note_progress(start, stop, towards, corner, heading, goal, goal_start, pole,
         progress.remaining,
         progress.behind,
     )
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         x, y = position[row, 0], position[row, 1]
         dx, dy = x - place[row, 0], y - place[row, 1]
         place[row, 0], place[row, 1] = x, y

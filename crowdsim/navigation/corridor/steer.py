@@ -260,7 +260,7 @@ def steer_many(
 def _steer_rows(
     start, stop, mesh, goals, corridors, wants, speed, tick_length, cache, out_velocity, out_corner, work
 ):
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         if wants[row] == 0:
             continue
         x, y, radius = corridors.position[row, 0], corridors.position[row, 1], corridors.radius[row]
@@ -301,7 +301,7 @@ def guess_many(start, stop, mesh, goals, corridors, goal, guessed, wants, speed,
     speed : (n,) float64, m/s
     out_velocity, out_corner : (n, 2) float64
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         if wants[row] == 0:
             continue
         x, y, width = corridors.position[row, 0], corridors.position[row, 1], 2.0 * corridors.radius[row]

@@ -298,7 +298,7 @@ def walk_many(start, stop, mesh, corridors, capacity, target, known_clear, out):
 @lean_kernel
 def _walk_rows(start, stop, mesh, corridors, capacity, target, known_clear, out, crossed, flood, state):
     position, polygon, ahead = corridors.position, corridors.polygon, corridors.length
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         x, y = position[row, 0], position[row, 1]
         if target[row, 0] == x and target[row, 1] == y:
             out.position[row, 0], out.position[row, 1] = x, y

@@ -356,7 +356,7 @@ def _arrived_rows(start, stop, mesh, goals, goal, polygon, wants, position, box,
     """Do what `arrived_many` says; `box` (ng, 4) receives the boxes, if it has room for them."""
     arrived, has_boxes = 0, box.shape[0] > 0
     _box_goals(goals, box)
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         out[row] = -1
         if wants[row] == 1:
             g, x, y = goal[row], position[row, 0], position[row, 1]

@@ -129,7 +129,7 @@ def follow_waypoints(
     An agent without waypoints that was pushed off its target by more than `reached` walks back to it. Cost:
     about 20 ns an agent. Source: [Pathfinding undated], section 7. Twin: `tests/reference/grid_follow.py`.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         x, y = position[row, 0], position[row, 1]
         has_arrived[row] = 0
         while walks.current[row] < walks.total[row]:
@@ -208,7 +208,7 @@ def find_standing(start, stop, walks, position, reached, is_standing):
     Only agents that stand are in the way of others ([Pathfinding undated], section 6). Twin:
     `tests/reference/grid_follow.py`.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         away = np.hypot(position[row, 0] - walks.target[row, 0], position[row, 1] - walks.target[row, 1])
         is_standing[row] = 1 if walks.total[row] == 0 and away <= reached else 0
 
@@ -234,7 +234,7 @@ def find_cut(start, stop, walks, position, ground, closed, is_cut):
     Source: [Pathfinding undated], section 2b: areas are toggled at run time. Twin:
     `tests/reference/grid_follow.py`.
     """
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         is_cut[row] = 0
         x, y = position[row, 0], position[row, 1]
         for place in range(walks.start[row] + walks.current[row], walks.start[row] + walks.total[row]):

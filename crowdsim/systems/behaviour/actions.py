@@ -129,7 +129,7 @@ class Stay(GoTo):
         regions = self._regions(number, rows)
         self.crew.errands.stop(rows, Wait.STAY)
         agents.errand[rows], agents.step[rows] = Errand.NONE, regions
-        self.crew.places.take(tick, rows, regions)
+        self.crew.places.take(tick, rows, regions, self.crew.world.polygons())
 
     def _regions(self, number: int, rows: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the region that each has come to, (k,)."""

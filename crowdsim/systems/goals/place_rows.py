@@ -1,22 +1,27 @@
-"""Which agents matter for the places of a region, each asked in one pass over all rows."""
+"""Which agents matter for the places of a region, each asked in one pass over rows."""
 
 # mypy: allow-untyped-defs
 
 from __future__ import annotations
+
+import numpy as np
 
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.world.states import ARRIVED, WAITING, WALKING
 
 
 @lean_kernel
-def find_visitors(activity, goal, itinerary, leads, last, region, comes, stays):
+def find_visitors(start, stop, activity, goal, itinerary, radius, leads, last, region, comes, stays):
     """Find the agents that head for a region, or will once they start, and those that stay there in the end.
 
     Parameters
     ----------
+    start, stop : int
+        Range of rows.
     activity : (n,) uint8
     goal, itinerary : (n,) int32
         -1 is none.
+    radius : (n,) float64, m
     leads : (goals,) bool
         Which goals are the region, or may be. Without entries only the region itself is, and those stay that
         head for it.
@@ -28,11 +33,21 @@ def find_visitors(activity, goal, itinerary, leads, last, region, comes, stays):
     stays : (n,) bool
         In and out: more that stay.
 
+    Returns
+    -------
+    count : int
+        How many stay.
+    waited_for : int
+        How many of these have a goal.
+    widest : float, m
+        The greatest radius of those that stay.
+
     Notes
     -----
     Twin: `tests/reference/places.py`.
     """
-    for row in range(activity.size):
+    count, waited_for, widest = 0, 0, 0.0
+    for row in range(np.uint64(start), np.uint64(stop)):
         comes[row] = (activity[row] == WALKING or activity[row] == WAITING) and goal[row] >= 0
         if comes[row]:
             comes[row] = leads[goal[row]] if goal[row] < leads.size else goal[row] == region
@@ -40,15 +55,6 @@ def find_visitors(activity, goal, itinerary, leads, last, region, comes, stays):
             stays[row] |= comes[row]
         elif itinerary[row] >= 0:
             stays[row] |= last[itinerary[row]]
-
-
-@lean_kernel
-def sum_stays(stays, goal, radius):
-    """Return how many stay, how many of these have a goal, and the greatest radius of them, m; all arrays
-    (n,). Twin: `tests/reference/places.py`.
-    """
-    count, waited_for, widest = 0, 0, 0.0
-    for row in range(stays.size):
         if stays[row]:
             count += 1
             waited_for += goal[row] >= 0
@@ -57,48 +63,70 @@ def sum_stays(stays, goal, radius):
 
 
 @lean_kernel
-def list_coming(comes, activity, position, low, high, found):
+def list_coming(start, stop, comes, activity, position, low, high, margin, found):
     """List where agents are that come, or walk in a box: they are not to be shut in.
 
     Parameters
     ----------
+    start, stop : int
+        Range of rows.
     comes : (n,) bool
     activity : (n,) uint8
     position : (n, 2) float64, m
     low, high : (2,) float64, m
         The box, its rim included.
+    margin : float, m
     found : (2, n) float64, m
-        Receives x and y of each.
+        Receives x and y of those that are at most so far outside the box, from `start` on, and of the others,
+        before `stop`.
 
     Returns
     -------
-    int
-        How many they are.
+    first_near, last_near, first_far, last_far : int
+        They are ``found[:, first_near:last_near]`` and ``found[:, first_far:last_far]``.
 
     Notes
     -----
     Twin: `tests/reference/places.py`.
     """
-    count = 0
-    for row in range(activity.size):
+    near, far = 0, 0
+    for row in range(np.uint64(start), np.uint64(stop)):
+        if not comes[row] and activity[row] != WALKING:
+            continue
         x, y = position[row, 0], position[row, 1]
-        walks_there = (
-            activity[row] == WALKING and low[0] <= x and x <= high[0] and low[1] <= y and y <= high[1]
-        )
-        if comes[row] or walks_there:
-            found[0, count], found[1, count] = x, y
-            count += 1
-    return count
+        outside = max(max(low[0] - x, x - high[0]), max(low[1] - y, y - high[1]))
+        if outside <= (margin if comes[row] else 0.0):
+            found[0, start + near], found[1, start + near] = x, y
+            near += 1
+        elif comes[row]:
+            far += 1
+            found[0, stop - far], found[1, stop - far] = x, y
+    return start, start + near, stop - far, stop
 
 
 @lean_kernel
 def list_standing(
-    activity, layer, layers, is_yielding, yield_target, position, radius, is_out, low, high, own, found
+    start,
+    stop,
+    activity,
+    layer,
+    layers,
+    is_yielding,
+    yield_target,
+    position,
+    radius,
+    is_out,
+    low,
+    high,
+    own,
+    found,
 ):
     """List where agents stand, or are about to, on some floors, in or near a box.
 
     Parameters
     ----------
+    start, stop : int
+        Range of rows.
     activity : (n,) uint8
     layer : (n,) int32
     layers : (k,) int32
@@ -114,19 +142,19 @@ def list_standing(
     own : float, m
         How much farther from it than their radius they are at most, in x and y.
     found : (3, n) float64, m
-        Receives x, y and the radius of each.
+        Receives x, y and the radius of each, from `start` on.
 
     Returns
     -------
-    int
-        How many they are.
+    first, last : int
+        They are ``found[:, first:last]``.
 
     Notes
     -----
     Twin: `tests/reference/places.py`.
     """
     count = 0
-    for row in range(activity.size):
+    for row in range(np.uint64(start), np.uint64(stop)):
         if activity[row] == WALKING or activity[row] == ARRIVED or is_out[row]:
             continue
         is_there = False
@@ -137,6 +165,7 @@ def list_standing(
         place = yield_target if is_yielding[row] != 0 else position
         x, y, near = place[row, 0], place[row, 1], radius[row] + own
         if low[0] - x <= near and x - high[0] <= near and low[1] - y <= near and y - high[1] <= near:
-            found[0, count], found[1, count], found[2, count] = x, y, radius[row]
+            at = start + count
+            found[0, at], found[1, at], found[2, at] = x, y, radius[row]
             count += 1
-    return count
+    return start, start + count

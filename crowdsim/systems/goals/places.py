@@ -11,21 +11,19 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import find_blocked_lines, rows_of_entities
-from crowdsim.bodies.places import TAKEN, PlaceParameters, measure_distances, rank_places
+from crowdsim.bodies.places import FAR_M, FreePlaces, PlaceParameters, choose_places, find_free
 from crowdsim.setup.things import Goals
 from crowdsim.systems.base.system import Tick
-from crowdsim.systems.goals.place_rows import find_visitors, list_coming, list_standing, sum_stays
+from crowdsim.systems.goals.place_rows import find_visitors, list_coming, list_standing
 from crowdsim.world.columns import AgentState, Stepping, Wait
 from crowdsim.world.random import Stream, agent_key, draw_uniform
 from crowdsim.world.world import World
 
-# Farthest apart that places are: pedestrians that wait where there is distance stand at arm's length.
+# Farthest apart that places are: pedestrians that wait where the ground is wide stand at arm's length.
 LOOSEST_M = 1.2
 CLOSER = 0.9  # Share by which they are moved together until there are enough.
 ROW = 0.75**0.5  # Distance of the rows of a triangular lattice, of that of its points.
-NO_PLACE = -1
-MORE = 8  # Times as many places are ranked where none of the best can be reached.
-AT_ONCE = 4  # Places that are tried together for whether an agent gets there straight.
+SHARED = 20_000  # Rows of a range at least: one row takes 2 ns.
 LEAST_SPEED = 0.05  # That is the least, in m/s: a slower agent does not keep a run from its end.
 SLOWEST = 0.5  # Share of its speed that an agent is expected to reach on the way to its place.
 
@@ -59,9 +57,16 @@ class Places:
         self.world, self.parameters, self.seed = world, parameters, seed
         self._goals: object = None
         self._lattices: dict[tuple[int, float, float], Lattice] = {}
+        self._spacings: dict[int, tuple[tuple[int, float, float], float]] = {}  # of agents, and how far
         self._leads: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
 
-    def take(self, tick: Tick, rows: NDArray[np.int64], regions: NDArray[np.int32]) -> None:
+    def take(
+        self,
+        tick: Tick,
+        rows: NDArray[np.int64],
+        regions: NDArray[np.int32],
+        polygon: NDArray[np.int64],
+    ) -> None:
         """Let agents that have arrived, and stay, move to places in their regions.
 
         Parameters
@@ -70,13 +75,15 @@ class Places:
         rows : (k,) int64
         regions : (k,) int32
             Index of the goal of each.
+        polygon : (n,) int64
+            Under all agents.
         """
         if not self.parameters.moving_in or not len(rows):
             return
         is_region = self.world.goals.reach == 0.0
         for region in np.unique(regions).tolist():
             if is_region[region]:
-                self._take_in(tick, rows[regions == region], region)
+                self._take_in(tick, rows[regions == region], region, polygon)
 
     def move_up(self, tick: Tick) -> None:
         """Let agents that stay in a region and stand before one that is stuck go on to other places:
@@ -100,56 +107,75 @@ class Places:
             & (agents.is_immovable == 0)
         )
         for region in np.flatnonzero(goals.reach == 0.0).tolist():
-            before = blocking[stands[blocking] & self._visitors(region)[1][blocking]]
+            before = blocking[stands[blocking] & self._visitors(tick, region, stuck[:0])[1][blocking]]
             if len(before):
-                self._take_in(tick, before, region, leaving=True)
+                self._take_in(tick, before, region, self.world.polygons(), leaving=True)
 
-    def _take_in(self, tick: Tick, rows: NDArray[np.int64], region: int, *, leaving: bool = False) -> None:
+    def _take_in(
+        self,
+        tick: Tick,
+        rows: NDArray[np.int64],
+        region: int,
+        polygon: NDArray[np.int64],
+        *,
+        leaving: bool = False,
+    ) -> None:
         """Give agents at one region their places; those that are `leaving` have one,
         and get none that they could have from there.
         """
-        agents = self.world.agents
-        comes, stays = self._visitors(region)
-        stays[rows] = True
-        count, bound, widest = sum_stays(stays, agents.goal, agents.radius)
+        comes, _, count, bound, widest = self._visitors(tick, region, rows)
         waited_for = bound + len(rows)
         tight = 2.0 * widest + self.parameters.place_gap
         spacing = self._spacing(region, count, widest, tight)
         lattice = self._lattice(region, spacing, widest)
         # Along the longer side of the region agents are told apart soonest.
         axis = int(np.argmax(lattice.high - lattice.low))
-        coming = self._coming(comes, lattice, axis)
-        distance: dict[float, NDArray[np.float64]] = {}
-        for i, row in enumerate(rows.tolist()):
-            # walls may leave too few within reach, or some stand beside their places
+        near, far = self._coming(tick, comes, lattice, axis)
+        none, free, chosen = np.empty((2, 0)), dict[float, FreePlaces](), np.empty(len(rows), dtype=np.int64)
+        first = 0
+        while first < len(rows):
             for apart in dict.fromkeys((spacing, tight)):
-                lattice = self._lattice(region, apart, widest)
-                if apart not in distance:
-                    distance[apart] = self._distances(
-                        tick, lattice, rows[:0] if leaving else rows[i:], widest, coming, axis
-                    )
-                place = self._choose(tick, row, lattice, distance[apart], waited_for - i)
-                if place >= 0:
-                    self._send(tick, row, lattice.point[place])
+                if apart not in free:
+                    lattice, out = self._lattice(region, apart, widest), rows[:0] if leaving else rows[first:]
+                    walking = (near, far) if apart == spacing else (self._all_along(axis, near, far), none)
+                    free[apart] = self._free(tick, lattice, out, widest, walking, axis)
+                # walls may leave too few within reach, or some stand beside their places
+                last = len(rows) if apart == spacing else first + 1
+                done = choose_places(
+                    rows, first, last, free[apart], waited_for, self.world.mesh, polygon,
+                    self.world.agents.position, self.world.agents.radius, chosen,
+                )  # fmt: skip
+                if done > first:
+                    self._send(tick, rows[first:done], free[apart].point[chosen[first:done]])
                     # of the other lattice more than one place may be taken
-                    distance = {apart: distance[apart]}
-                    distance[apart][place] = TAKEN
+                    free = {apart: free[apart]}
+                    first = done
                     break
+            else:
+                first += 1  # it has none
 
-    def _send(self, tick: Tick, row: int, place: NDArray[np.float64]) -> None:
-        """Let an agent go to a place, for a while."""
+    def _send(self, tick: Tick, rows: NDArray[np.int64], place: NDArray[np.float64]) -> None:
+        """Let agents go to places, (k, 2), m, for a while."""
         agents = self.world.agents
-        rest = place - agents.position[row]
-        pace = max(LEAST_SPEED, SLOWEST * float(agents.desired_speed[row]))
-        needed = float(np.hypot(rest[0], rest[1])) / pace + self.parameters.place_patience
-        agents.is_yielding[row], agents.yield_target[row] = Stepping.IN, place
-        agents.yield_tick[row] = tick.number + int(np.ceil(needed / tick.length))
+        x, y = (place - agents.position[rows]).T
+        pace = np.maximum(LEAST_SPEED, SLOWEST * agents.desired_speed[rows])
+        needed = np.hypot(x, y) / pace + self.parameters.place_patience
+        agents.is_yielding[rows], agents.yield_target[rows] = Stepping.IN, place
+        agents.yield_tick[rows] = tick.number + np.ceil(needed / tick.length).astype(np.int64)
 
-    def _visitors(self, region: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _visitors(
+        self, tick: Tick, region: int, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int, int, float]:
         """Return (n,) bool twice: agents that head for a region, or will once they start;
-        and those with that as their last goal, to stay. Of a region that the run has set these are the ones
-        that head for it or stand in it.
+        and those with that as their last goal, to stay, and `rows`. Of a region that the run has set these
+        are the ones that head for it or stand in it. Then of those that stay how many they are, how many of
+        them have a goal, and their greatest radius, m.
         """
+        if self._goals is not self.world.fixed_goals:  # the ground is another
+            self._goals = self.world.fixed_goals
+            self._lattices.clear()
+            self._spacings.clear()
+            self._leads.clear()
         agents, none = self.world.agents, np.zeros(0, dtype=np.bool_)
         comes, leads, last = np.empty(len(agents), dtype=np.bool_), none, none
         if region >= self.world.destinations.fixed:
@@ -159,8 +185,13 @@ class Places:
             stays = np.zeros(len(agents), dtype=np.bool_)
             if self.world.machines is not None:  # those whose machine lets them stay there
                 stays |= (agents.waits == Wait.STAY) & (agents.step == region)
-        find_visitors(agents.activity, agents.goal, agents.itinerary, leads, last, region, comes, stays)
-        return comes, stays
+        stays[rows] = True
+        sums = tick.team.run(
+            find_visitors, len(agents), agents.activity, agents.goal, agents.itinerary, agents.radius, leads,
+            last, region, comes, stays, at_least=SHARED,
+        )  # fmt: skip
+        count, waited_for, widest = zip(*sums, strict=True)
+        return comes, stays, sum(count), sum(waited_for), max(widest)
 
     def _standing_in(self, region: int) -> NDArray[np.bool_]:
         """Return the agents that stand in a region that the run has set, and go nowhere, (n,) bool."""
@@ -192,83 +223,68 @@ class Places:
             self._leads[region] = leads, np.array(last, dtype=np.bool_)
         return self._leads[region]
 
-    def _coming(self, comes: NDArray[np.bool_], lattice: Lattice, axis: int) -> NDArray[np.float64]:
+    def _coming(
+        self, tick: Tick, comes: NDArray[np.bool_], lattice: Lattice, axis: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return where the agents are that come, and those that walk among the places, or next to them: they
-        are not to be shut in, (2, k), m, as `sorted_along` gives them.
+        are not to be shut in. Those near the places are sorted along an axis; both (2, k), m.
         """
         agents = self.world.agents
         found = np.empty((2, len(agents)))
-        count = list_coming(comes, agents.activity, agents.position, lattice.low, lattice.high, found)
-        return sorted_along(axis, found, count)
+        listed = tick.team.run(
+            list_coming, len(agents), comes, agents.activity, agents.position, lattice.low, lattice.high,
+            FAR_M, found, at_least=SHARED,
+        )  # fmt: skip
+        near = joined(found, [(first, last) for first, last, _, _ in listed])
+        return sorted_along(axis, near), joined(found, [(first, last) for _, _, first, last in listed])
 
-    def _distances(
+    @staticmethod
+    def _all_along(axis: int, near: NDArray[np.float64], far: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return all walkers, sorted along an axis: far from one lattice is not far from another."""
+        return sorted_along(0, np.concatenate([near, far[[axis, 1 - axis]]], axis=1))
+
+    def _free(
         self,
         tick: Tick,
         lattice: Lattice,
         rows: NDArray[np.int64],
         radius: float,
-        coming: NDArray[np.float64],
+        walking: tuple[NDArray[np.float64], NDArray[np.float64]],
         axis: int,
-    ) -> NDArray[np.float64]:
-        """Return how far each place is from agents that walk there, or through, (places,), m;
-        `TAKEN` where those that stand, or are about to, are too near.
+    ) -> FreePlaces:
+        """Return which places those leave free that stand, or are about to; `rows` do not count.
 
-        The place is for an agent of this radius; `rows` do not count.
+        The place is for an agent of this radius.
         """
         agents = self.world.agents
         found, is_out = np.empty((3, len(agents))), np.zeros(len(agents), dtype=np.bool_)
         is_out[rows] = True
-        count = list_standing(
-            agents.activity, agents.layer, lattice.layers, agents.is_yielding, agents.yield_target,
-            agents.position, agents.radius, is_out, lattice.low, lattice.high, radius, found,
+        listed = tick.team.run(
+            list_standing, len(agents), agents.activity, agents.layer, lattice.layers, agents.is_yielding,
+            agents.yield_target, agents.position, agents.radius, is_out, lattice.low, lattice.high, radius,
+            found, at_least=SHARED,
         )  # fmt: skip
-        along, across, reach = sorted_along(axis, found, count)
-        reach += radius
+        standing = sorted_along(axis, joined(found, listed))
+        standing[2] += radius
         distance = np.empty(len(lattice.point))
-        tick.team.run(
-            measure_distances, len(distance), lattice.point, axis, along, across, reach,
-            float(reach.max(initial=0.0)), *coming, distance,
-        )  # fmt: skip
-        return distance
-
-    def _choose(
-        self, tick: Tick, row: int, lattice: Lattice, distance: NDArray[np.float64], waited_for: int
-    ) -> int:
-        """Return a free place for an agent, -1 if it gets to none straight.
-
-        As many of the nearest are looked at as agents are still to come; the one farthest from those that
-        walk there, or through, is taken.
-        """
-        x, y = self.world.agents.position[row].tolist()
-        away, scratch = np.empty(len(distance)), np.empty(len(distance))
-        tried, ranked = 0, AT_ONCE
-        while True:
-            order = np.empty(ranked, dtype=np.int64)
-            found = rank_places(lattice.point, distance, x, y, waited_for, away, scratch, order)
-            for first in range(tried, found, AT_ONCE):
-                at_once = order[first : min(first + AT_ONCE, found)]
-                clear = self._clear(tick, np.full(len(at_once), row), lattice.point[at_once])
-                if np.any(clear):
-                    return int(at_once[np.argmax(clear)])
-            if found < ranked:
-                return NO_PLACE
-            tried, ranked = ranked, MORE * ranked  # seldom: walls are in the way
+        find_free(lattice.point, axis, standing, distance)
+        return FreePlaces(lattice.point, axis, *walking, distance, np.zeros(len(distance), dtype=np.bool_))
 
     def _spacing(self, region: int, agents: int, radius: float, tight: float) -> float:
         """Return how far apart the places of a region are for so many agents (m):
         as far as they fit, but no farther than pedestrians like it.
         """
-        spacing = max(tight, LOOSEST_M)
+        for_these, spacing = (agents, radius, tight), max(tight, LOOSEST_M)
+        known = self._spacings.get(region)
+        if known is not None and known[0] == for_these:
+            return known[1]
         while spacing > tight and len(self._lattice(region, spacing, radius).point) < agents:
             spacing = max(tight, CLOSER * spacing)
+        self._spacings[region] = for_these, spacing
         return spacing
 
     def _lattice(self, region: int, spacing: float, radius: float) -> Lattice:
         """Return the places of a region, so far apart; they are laid out once."""
-        if self._goals is not self.world.fixed_goals:  # the ground is another
-            self._goals = self.world.fixed_goals
-            self._lattices.clear()
-            self._leads.clear()
         known = (region, spacing, radius)
         if known not in self._lattices:
             self._lattices[known] = self._lay_out(region, spacing, radius)
@@ -309,30 +325,17 @@ class Places:
         )
         return Lattice(point, np.unique(world.mesh.polygon_layer[polygon]), low, high)
 
-    def _clear(self, tick: Tick, rows: NDArray[np.int64], point: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return which agents of `rows` get straight to their point, (k,) bool: no wall is in the way."""
-        agents, world = self.world.agents, self.world
-        blocked = np.empty(len(rows), dtype=np.uint8)
-        tick.team.run(
-            find_blocked_lines,
-            len(rows),
-            np.arange(len(rows)),
-            world.mesh,
-            world.polygons(rows),
-            agents.position[rows],
-            point,
-            agents.radius[rows],
-            blocked,
-        )
-        return blocked == 0
+
+def joined(found: NDArray[np.float64], parts: list[tuple[int, int]]) -> NDArray[np.float64]:
+    """Return parts of columns, each from a first to before a last one, together, in C order."""
+    return np.concatenate([found[:, slice(*part)] for part in parts], axis=1)
 
 
-def sorted_along(axis: int, found: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """Return the first `count` columns, ascending by the coordinate that the axis (0 x, 1 y) names, which
-    becomes the first row; the other one becomes the second.
+def sorted_along(axis: int, found: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return columns, ascending by the coordinate that the axis (0 x, 1 y) names, which becomes the first
+    row; the other one becomes the second.
     """
-    rows = found[:, :count]
-    ordered = rows.take(np.argsort(rows[axis]), axis=1)
+    ordered = found.take(np.argsort(found[axis]), axis=1)
     ordered[:2] = ordered[[axis, 1 - axis]]
     return ordered
 

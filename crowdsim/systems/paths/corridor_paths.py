@@ -96,7 +96,7 @@ def sort_followers(
     Twin: `tests/reference/rows.py`.
     """
     guessing = 0
-    for row in range(start, stop):
+    for row in range(np.uint64(start), np.uint64(stop)):
         follows[row], guesses[row] = False, False
         if not mine[row] or is_driven[row] != 0:
             continue
