@@ -74,7 +74,7 @@ def first_unlawful(start, stop, velocity, maximum_speed, deciding):
             limit = maximum_speed[row] * (1.0 + SPEED_TOLERANCE)
             if not square <= limit * limit:
                 finite = abs(velocity[row, 0]) < np.inf and abs(velocity[row, 1]) < np.inf
-                return row, TOO_FAST if finite else NOT_A_NUMBER
+                return np.int64(row), TOO_FAST if finite else NOT_A_NUMBER
     return -1, LAWFUL
 
 

@@ -117,11 +117,11 @@ def find_free(place, axis, standing, distance):
 
 
 @inlined_kernel
-def _nearest(walking, along, across, known, enough):
-    """Return the distance to the nearest walker, m, or what is `known` if that is less, and whether it is
-    that: the search ends with any that is nearer than `enough`.
+def _nearest(walking, along, across, enough):
+    """Return the distance to the nearest walker, m, inf without one, and whether it is that: the search ends
+    with any that is nearer than `enough`.
     """
-    least = known * known
+    least, known = np.inf, np.inf
     right = np.searchsorted(walking[0], along)
     left = right - 1
     while left >= 0 or right < walking.shape[1]:
@@ -144,7 +144,7 @@ def _nearest(walking, along, across, known, enough):
 
 @inlined_kernel
 def _nearest_of_all(walking, x, y, known, enough):
-    """Return the same of walkers in any order, (2, w), whose first row are their x."""
+    """Return the same of walkers in any order, (2, w) with x and y, or what is `known` if that is less."""
     least = known * known
     for other in range(walking.shape[1]):
         off, beside = walking[0, other] - x, walking[1, other] - y
@@ -259,7 +259,7 @@ def rank_places(place, axis, near, far, distance, is_known, x, y, waited_for, aw
         enough = scratch[order[count - 1]] if count == order.size else 0.0
         if is_near and not is_known[i] and distance[i] >= enough:
             along, across = place[i, axis], place[i, 1 - axis]
-            distance[i], is_known[i] = _nearest(near, along, across, np.inf, enough)
+            distance[i], is_known[i] = _nearest(near, along, across, enough)
             if is_known[i] and distance[i] > FAR_M:
                 distance[i], is_known[i] = _nearest_of_all(far, place[i, 0], place[i, 1], distance[i], enough)
         worth = distance[i] if is_near else 0.0
@@ -319,14 +319,14 @@ def choose_places(rows, first, last, free, waited_for, mesh, polygon, position, 
         np.empty(3, dtype=np.int64),
         np.empty(0, dtype=np.int64),
     )
-    for place in range(first, last):
-        row = rows[place]
+    for turn in range(first, last):
+        row = rows[turn]
         x, y = position[row, 0], position[row, 1]
         tried, ranked, best = 0, min(1, count), -1
         while best < 0:
             found = rank_places(
                 free.point, free.axis, free.near, free.far, free.distance, free.is_known, x, y,
-                waited_for - place, away, scratch, order[:ranked],
+                waited_for - turn, away, scratch, order[:ranked],
             )  # fmt: skip
             while best < 0 and tried < found:
                 at = order[tried]
@@ -340,7 +340,7 @@ def choose_places(rows, first, last, free, waited_for, mesh, polygon, position, 
                 break
             ranked = min(MORE * ranked, count)  # seldom: walls are in the way
         if best < 0:
-            return place
-        chosen[place] = best
+            return turn
+        chosen[turn] = best
         free.distance[best] = TAKEN
     return last
