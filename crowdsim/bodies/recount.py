@@ -72,11 +72,13 @@ def find_moved(start, stop, cells, now, position, radius, movable, layer, known_
 
 
 @kernel
-def mark_beside(cells, before, after, capacity, widest, drift, farthest, stale):
+def mark_beside(start, stop, cells, before, after, capacity, widest, drift, farthest, stale):
     """Mark the discs that discs which have moved may overlap, or may have overlapped.
 
     Parameters
     ----------
+    start, stop : int
+        Range of slots that may have moved.
     cells : Cells
     before, after : Now
         Where discs were when they were counted, and where they are.
@@ -85,7 +87,8 @@ def mark_beside(cells, before, after, capacity, widest, drift, farthest, stale):
     widest, drift, farthest : float, m
         Greatest radius; how far discs had moved at most since `cells` was built, and have since.
     stale : (n,) uint8
-        In and out: those that are COUNTED and beside one that is MOVED become BESIDE.
+        In and out: those that are COUNTED and beside one that is MOVED become BESIDE, in all ranges. Several
+        threads may write that to the same disc, and none writes anything else.
 
     Returns
     -------
@@ -97,7 +100,7 @@ def mark_beside(cells, before, after, capacity, widest, drift, farthest, stale):
     Twin: `tests/reference/separate.py`.
     """
     near = np.zeros(capacity + 32, np.uint32)
-    for slot in range(np.uint64(stale.size)):
+    for slot in range(np.uint64(start), np.uint64(stop)):
         if stale[slot] != MOVED:
             continue
         for turn in range(2):

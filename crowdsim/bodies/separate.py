@@ -418,7 +418,11 @@ class Separator:
         """
         # a pile for which there is no room: twice as much is tried
         while moved and (
-            recount.mark_beside(cells, before, now, self._capacity, widest, drift, farthest, stale)
+            any(
+                team.run(
+                    recount.mark_beside, n, cells, before, now, self._capacity, widest, drift, farthest, stale
+                )
+            )
             or any(
                 team.run(
                     recount.recount, n, cells, now, self._capacity, widest, drift + farthest, stale,

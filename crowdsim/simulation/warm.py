@@ -28,6 +28,7 @@ from crowdsim.kernels.ranges import WORDS
 from crowdsim.kernels.threads import Team
 from crowdsim.kernels.waiting import serve
 from crowdsim.navigation.corridor.measure import straighten_many
+from crowdsim.navigation.grid.waiting import CellWaitParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planners import planner_kind
 from crowdsim.scenario.load import parse_scenario
@@ -357,6 +358,8 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
             scenes.append(machines(chosen.name))
         if chosen.values.get("unseen_by"):
             scenes.append(hiding(chosen.name))
+        if _waits_on_cells(chosen.name) and chosen.values["while_waiting"] in ("guess", "previous"):
+            scenes.append(guessing_over_cells(chosen.name))
         if scenario.has_parties:
             scenes.append(Scene((_TOGETHER,), _PARTIES, ()))
         if chosen.values.get("round_stationary"):
@@ -404,6 +407,8 @@ def all_scenes() -> list[Scene]:
         ]
         if "unseen_by" in {tunable.name for tunable in tunables_of(owners_of_navigation[kind])}:
             scenes.append(hiding(kind))
+        if _waits_on_cells(kind):
+            scenes.append(guessing_over_cells(kind))
         scenes.append(in_the_way("round stationary agents", kind, "navigation.round_stationary=true"))
     # What few scenarios call, and none in a tick, is compiled when it is called; it is in the list for wheels
     # that carry machine code.
@@ -415,6 +420,7 @@ def all_scenes() -> list[Scene]:
         Scene((_CHOOSE,), _CHOOSING, ()),
         Scene((_CONNECTIONS,), _CONNECTED, ()),
         Scene((_VEHICLES,), _DRIVEN, ()),
+        Scene((_PARTS,), _REFILLED, ()),
         Scene((_FREE_VERTICES,), _SCENE, ()),
         Scene(("at the start, visibility",), _AT_THE_START, ()),
     ]
@@ -449,6 +455,17 @@ def hiding(kind: str) -> Scene:
     """Return the scene of agents that hide from one that walks."""
     sets = (f"groups.0.navigation.kind={kind}", f"navigation={kind}")
     return Scene((f"hiding, {kind}",), _HIDING, sets)
+
+
+def guessing_over_cells(kind: str) -> Scene:
+    """Return the scene of agents on a grid that do not stand while their path is being searched for."""
+    work = planner_kind(kind).space.scarce_work
+    sets = (f"navigation={kind}", "navigation.while_waiting=guess", f"budget.work={work}")
+    return Scene((f"guesses over cells, {kind}",), _SCENE, sets)
+
+
+def _waits_on_cells(kind: str) -> bool:
+    return CellWaitParameters in planner_kind(kind).space.owners
 
 
 def in_the_way(name: str, kind: str, *sets: str) -> Scene:

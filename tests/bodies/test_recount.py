@@ -123,7 +123,8 @@ def test_those_beside_discs_that_moved_are_marked_and_hardly_others(seed):
     stale = np.full(len(crowd.radius), COUNTED)
     stale[moved] = MOVED
     farthest = float(np.hypot(x - now.x, y - now.y)[:count].max())
-    assert mark_beside(cells, now, now._replace(x=x, y=y), 300, left.widest, left.drift, farthest, stale) == 0
+    given = cells, now, now._replace(x=x, y=y), 300, left.widest, left.drift, farthest, stale
+    assert Team(3).run(mark_beside, len(stale), *given, at_least=1) == [0] * 24
     needed, most = (
         twin.beside(
             moved.tolist(),

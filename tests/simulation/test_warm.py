@@ -101,6 +101,23 @@ def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs(seconds):
     assert [line for line in lines if not line.endswith(" True")] == []
 
 
+def test_no_kernel_is_compiled_or_loaded_while_agents_on_a_grid_guess():
+    sets = 'sets=["navigation={kind: grid, while_waiting: guess}", "budget.work=300", "stop.after=5"'
+    one = PROGRAM.replace('sets=["stop.after=SECONDS"', sets).replace(
+        'glob("*.yaml")', 'glob("bottle*.yaml")'
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", one],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert (done.returncode, done.stdout) == (0, "bottleneck True\n"), done.stderr
+
+
 @pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["grid", "s2-grid", "optimal", "visibility"])

@@ -78,15 +78,6 @@ class CellGuesses(Guesses):
         self._slots = make_slots(1, nodes)
         self._patches = make_patches(nodes, self._side, len(grid.sheet.rise))
         self._table = self._fresh(0)
-        self._compile()
-
-    def _compile(self) -> None:
-        """Have the kernels compiled, or loaded, before the first tick."""
-        none, nowhere, no = np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0, dtype=np.uint8)
-        self._look(none, none, no, nowhere, no, 0, 1)
-        self._keep(np.ones(1, dtype=np.int64), np.full(1, NOWHERE, dtype=np.int64))
-        self._joined(0, 0.0, np.zeros(2), nowhere, np.zeros((0, 3)))
-        self._keep(none, none)
 
     def _fresh(self, count: int) -> dict[str, NDArray[Any]]:
         columns: list[NDArray[Any]] = [
