@@ -40,10 +40,10 @@ LONG_NS, RANGES_OF_A_THREAD = 50_000, 8
 # How long a thread looks for its next range before it sleeps, ns. Larger takes processor time while nothing
 # can be split, smaller has the system wake it more often.
 AWAKE_NS = 200_000
-# After so many calls of a kernel that could be split both manners are tried; after twice as many each time
-# that the same one is faster, up to SELDOM. Smaller costs time, larger takes longer to see that something has
-# changed. Where calls become SLOWER than the other manner was, it is tried after the least number of them.
-TRIED_AFTER, SELDOM, SLOWER = 10, 320, 1.1
+# Of so many calls of a kernel that could be split, the last two are made in the manner that was slower.
+# Smaller costs time, larger takes longer to see that something has changed. At first they are fewer: the
+# first ticks of a run, in which agents get their paths, are like none of the later ones.
+TRIED_EVERY, TRIED_FIRST = 100, 10
 # Far above the cores of any machine we know; more is a slip of the finger, and would ask the system for as
 # many stacks.
 MOST_THREADS = 1024
@@ -151,20 +151,16 @@ class _Pace:
     """What a row took in the last calls of a kernel: by the calling thread alone, and split.
 
     Which is faster depends on the kernel and the machine: on what else runs there, and on whose caches hold
-    the rows. A thousand agents fit into those of one core. It is found in trials of four calls, in both
-    manners by turns: what a row took in the other one many calls ago says little, since both change while a
-    run goes on. The first ticks of a run, in which agents get their paths, are like none of the later ones;
-    so the first trials follow each other soon.
+    the rows. A thousand agents fit into those of one core.
     """
 
-    __slots__ = ("_alone_ns", "_every", "_is_split", "_left", "_since", "_split_ns", "_trial")
+    __slots__ = ("_alone_ns", "_calls", "_every", "_in_turn", "_split_ns", "_was_split")
 
     def __init__(self) -> None:
         self._alone_ns = self._split_ns = 0.0  # 0 is not known
-        self._is_split = False
-        # calls between trials, and since the last one; the first comes soon: first calls load the kernel
-        self._every, self._since = TRIED_AFTER, TRIED_AFTER - 2
-        self._left, self._trial = 0, [np.inf, np.inf]  # calls of a trial; the shortest alone, and split
+        self._every = TRIED_FIRST
+        self._calls = TRIED_FIRST - 4  # both are tried once more soon: the first calls load the kernel
+        self._was_split, self._in_turn = False, 0  # the last calls were made in one manner, so many of them
 
     def parts(self, rows: int, threads: int) -> int:
         """Return in how many ranges to split rows: one for each thread, where that is worth it, and more
@@ -176,42 +172,32 @@ class _Pace:
             parts = max(parts, min(RANGES_OF_A_THREAD * threads, rows, int(taken_ns / LONG_NS)))
         if parts < 2 or not self._split_ns:
             return parts
-        if not self._left:
-            own, other = self._alone_ns, self._split_ns
-            if self._is_split:
-                own, other = other, own
-            self._since += 1
-            if self._since >= (TRIED_AFTER if own > SLOWER * other else self._every):
-                self._left, self._since, self._trial = 4, 0, [np.inf, np.inf]
-        return parts if (self._left in (4, 2)) != self._is_split else 1
+        self._calls += 1
+        if self._calls == self._every:
+            self._calls, self._every = 0, min(2 * self._every, TRIED_EVERY)
+        is_trial = self._calls >= self._every - 2
+        return parts if (self._split_ns <= self._alone_ns) != is_trial else 1
 
     def note(self, rows: int, taken_ns: int, *, is_split: bool) -> None:
-        """Learn from a call. Outside a trial one that waited for a core counts a little."""
+        """Learn from a call. One that waited for a core counts a little.
+
+        What a row takes changes while a run goes on, so that what was found about the other manner a hundred
+        calls ago says little: the first two calls in a manner stand for themselves.
+        """
         if not rows:
             return
-        now = taken_ns / rows
-        if self._left:
-            self._left -= 1
-            self._trial[is_split] = min(now, self._trial[is_split])
-            if not self._left:
-                self._judge()
-            return
-        before = self._split_ns if is_split else self._alone_ns
-        mean = 0.75 * before + 0.25 * min(now, 2.0 * before) if before else now
+        before, now = self._split_ns if is_split else self._alone_ns, taken_ns / rows
+        self._in_turn = self._in_turn + 1 if is_split == self._was_split else 1
+        self._was_split = is_split
+        mean = now if not before else min(now, 2.0 * before)
+        if before and self._in_turn == 2:
+            mean = min(before, now)
+        elif before and self._in_turn > 2:
+            mean = 0.75 * before + 0.25 * mean
         if is_split:
             self._split_ns = mean
-            self._is_split = self._is_split if before else mean <= self._alone_ns
         else:
             self._alone_ns = mean
-
-    def _judge(self) -> None:
-        """Choose a manner by a trial; one that is chosen again and again is tried less and less often."""
-        alone, split = self._trial
-        if max(alone, split) == np.inf:  # there were too few rows to split
-            return
-        self._alone_ns, self._split_ns, was_split = alone, split, self._is_split
-        self._is_split = split <= alone
-        self._every = min(2 * self._every, SELDOM) if self._is_split == was_split else TRIED_AFTER
 
 
 class _Helper:
