@@ -99,7 +99,7 @@ def test_of_places_near_walkers_only_so_much_is_found_that_others_are_better():
     assert ranking.best(0.0, 0.0, 100, 1) == [0] and np.flatnonzero(ranking.is_known).tolist() == [0]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(8))
 def test_agents_choose_in_turn_among_the_places_that_they_get_to_straight(seed):
     """In rooms, so that most places are behind walls, and some agents get to none."""
     ground, random, radius = rooms(seed), np.random.default_rng(seed), 0.2
@@ -120,9 +120,9 @@ def test_agents_choose_in_turn_among_the_places_that_they_get_to_straight(seed):
     )  # fmt: skip
     chosen, first, taken = np.empty(20, dtype=np.int64), 0, 0
     while first < 20:
-        done = choose_places(np.arange(20), first, 20, free, 30, mesh, polygon, points, radii, chosen)
+        done = choose_places(np.arange(20), first, 20, free, 21, mesh, polygon, points, radii, chosen)
         gets_to = blocked[first:] == 0
-        expected = twin.choose_places(agents[first:], place.tolist(), is_free, walking, 30 - first, gets_to)
+        expected = twin.choose_places(agents[first:], place.tolist(), is_free, walking, 21 - first, gets_to)
         assert chosen[first:done].tolist() == expected
         is_free[expected], taken = False, taken + len(expected)
         first = done + 1  # it gets to none

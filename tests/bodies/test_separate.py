@@ -389,6 +389,27 @@ def test_where_few_discs_are_pushed_only_they_and_those_beside_them_are_counted_
     assert result.after != result.before
 
 
+class NotFirst:
+    """Stands for the share of moved discs from which on all are counted: first it is more than all."""
+
+    is_first = True
+
+    def __mul__(self, count):
+        most, self.is_first = np.inf if self.is_first else -1.0, False
+        return most
+
+
+def test_how_far_discs_moved_before_a_count_of_all_is_not_forgotten(monkeypatch):
+    """The second disc goes 3 cm towards the first, and then 1.5 cm, into it: more than half of the gap that
+    was known, and less than that in each pass.
+    """
+    position = np.array([[0.0, 0.0], [0.44, 0.0], [0.78, 0.0], [1.12, 0.0]])
+    monkeypatch.setattr(bodies, "_MOST_MOVED", NotFirst())
+    out, result = separate(position, 0.2, passes=2, further=0)
+    assert out[1, 0] == pytest.approx(0.44 - 0.045)
+    assert result.after == overlaps_of_all(out, np.full(4, 0.2)) and result.after.count == 3
+
+
 def overlaps_of_all(position, radius):
     count = len(position)
     return Separator().measure(position, radius, np.ones(count, np.uint8), np.zeros(count, np.int32), ONE)

@@ -66,10 +66,18 @@ for explain in ([], ["to_west", "to_east"]):
 """
 
 
-@pytest.mark.full
-def test_what_explains_choices_is_ready_before_the_first_tick_and_compiled_only_where_it_is_wanted():
+def with_settings(*sets):
+    """Return the program with one scenario, which has these settings."""
+    one, given = 'sets=["stop.after=SECONDS"', ", ".join(f'"{each}"' for each in sets)
+    found = PROGRAM.replace(one, f"sets=[{given}").replace('glob("*.yaml")', 'glob("bottle*.yaml")')
+    assert given in found and "SECONDS" not in found and "bottle" in found
+    return found
+
+
+def printed_by(program):
+    """Return the lines that a program prints, in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-c", EXPLAINING],
+        [sys.executable, "-c", program],
         cwd=ROOT,
         env=environment(),
         capture_output=True,
@@ -78,62 +86,34 @@ def test_what_explains_choices_is_ready_before_the_first_tick_and_compiled_only_
         timeout=600,
     )
     assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.full
+def test_what_explains_choices_is_ready_before_the_first_tick_and_compiled_only_where_it_is_wanted():
+    lines = printed_by(EXPLAINING)
     models = ["orca", "clearpath", "hrvo", "sampled-hrvo", "toi"]
-    assert done.stdout.splitlines() == [*models, "[False, False]", *models, "[True, True]"]
+    assert lines == [*models, "[False, False]", *models, "[True, True]"]
 
 
 @pytest.mark.parametrize(
     "seconds", [1, *(pytest.param(seconds, marks=pytest.mark.full) for seconds in (6, 40))]
 )
 def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs(seconds):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.replace("SECONDS", str(seconds))],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    lines = printed_by(PROGRAM.replace("SECONDS", str(seconds)))
     assert len(lines) >= 7
     assert [line for line in lines if not line.endswith(" True")] == []
 
 
 def test_no_kernel_is_compiled_or_loaded_while_agents_on_a_grid_guess():
-    sets = 'sets=["navigation={kind: grid, while_waiting: guess}", "budget.work=300", "stop.after=5"'
-    one = PROGRAM.replace('sets=["stop.after=SECONDS"', sets).replace(
-        'glob("*.yaml")', 'glob("bottle*.yaml")'
+    program = with_settings(
+        "navigation={kind: grid, while_waiting: guess}", "budget.work=300", "stop.after=5"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", one],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    assert (done.returncode, done.stdout) == (0, "bottleneck True\n"), done.stderr
+    assert printed_by(program) == ["bottleneck True"]
 
 
 @pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["grid", "s2-grid", "optimal", "visibility"])
 def test_no_kernel_is_compiled_or_loaded_while_a_scenario_finds_paths_otherwise(kind):
-    one = PROGRAM.replace(
-        'sets=["stop.after=SECONDS"', f'sets=["navigation={kind}", "stop.after=30"'
-    ).replace('glob("*.yaml")', 'glob("bottle*.yaml")')
-    assert f"navigation={kind}" in one and "SECONDS" not in one
-    done = subprocess.run(
-        [sys.executable, "-c", one],
-        cwd=ROOT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["bottleneck True"]
+    assert printed_by(with_settings(f"navigation={kind}", "stop.after=30")) == ["bottleneck True"]
