@@ -1,5 +1,5 @@
-// What the programs beside ours that benchmarks/search_peers.py and benchmarks/alarm.py call have in common: reading
-// numbers, keeping answers, and taking turns.
+// What the programs beside ours that benchmarks/search_peers.py, benchmarks/alarm.py and benchmarks/orca_peer.py call
+// have in common: reading numbers, keeping answers, and taking turns.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -21,7 +21,7 @@ std::vector<T> read(std::FILE* file, size_t count) {
 }
 
 // Writes of each query the length of its path (m, -1 for none), how many nodes were expanded, and how many were pushed,
-// as float64, and says that it is ready for turns.
+// as float64 (rvo2_steps.cpp keeps velocities in their place), and says that it is ready for turns.
 inline void keep(const char* name, const std::vector<double>& answers) {
     std::FILE* file = std::fopen(name, "wb");
     if (!file || std::fwrite(answers.data(), sizeof(double), answers.size(), file) != answers.size()) std::exit(2);

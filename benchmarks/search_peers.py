@@ -247,8 +247,9 @@ class Peer:
         self._to, self._from = self._process.stdin, self._process.stdout
         if self._from.readline().split() != ["ready"]:
             raise SystemExit(f"{program} could not read what it was asked; compile it anew.")
-        found = np.fromfile(answers).reshape(-1, 3)
-        self.length, self.count = np.where(found[:, 0] >= 0.0, found[:, 0], np.inf), found[:, 1:]
+        self.answers = np.fromfile(answers).reshape(-1, 3)
+        self.length = np.where(self.answers[:, 0] >= 0.0, self.answers[:, 0], np.inf)
+        self.count = self.answers[:, 1:]
 
     def turn(self, times: int) -> float:
         """Let it answer all queries so many times; return the processor time of one (s)."""
