@@ -20,7 +20,7 @@ from crowdsim.geometry.cells import Cells, row_ahead
 from crowdsim.geometry.walls import WallFrame, Walls, wall_frame
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.kernels.held_pages import held_like
-from crowdsim.kernels.simd import prefetch
+from crowdsim.kernels.simd import load, load_records, prefetch, store
 from crowdsim.kernels.threads import Team
 
 # How much farther than last tick the last neighbour is looked for at first: a guess that costs time where it
@@ -38,12 +38,13 @@ STATE_FLOATS, FULL_STATE_FLOATS = np.uint64(4), np.uint64(6)  # numbers of one a
 
 # Areas of a float32 array with what is known of each neighbour.
 _AREA = MOST_NEIGHBOURS + 16  # room for a whole set of lanes
-NEIGHBOUR_X, NEIGHBOUR_Y, NEIGHBOUR_VX, NEIGHBOUR_VY, NEIGHBOUR_RADIUS, NEIGHBOUR_SHARE, NEIGHBOUR_SIDE = (
-    np.uint64(_AREA * area) for area in range(7)
+NEIGHBOUR_X, NEIGHBOUR_Y, NEIGHBOUR_VX, NEIGHBOUR_VY, NEIGHBOUR_RADIUS, NEIGHBOUR_SHARE = (
+    np.uint64(_AREA * area) for area in range(6)
 )
-NEIGHBOUR_FLOATS = 7 * _AREA
+NEIGHBOUR_FLOATS = 6 * _AREA
 
 _F0, _HALF, _WHOLE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
+_U0, _U16 = np.uint64(0), np.uint64(16)
 
 
 # How many agents ahead what a model reads and writes of an agent is fetched. Farther ahead it would be gone
@@ -219,21 +220,18 @@ def find_neighbours(
 
 @inlined_kernel
 def gather_neighbours(states, width, count, floats, slots, neighbours):
-    """Lay out what is known of the neighbours found, by area; `width` is the number of floats in a state."""
-    for place in range(count):
-        other = np.uint64(slots[CHOSEN + place]) * width
-        neighbours[NEIGHBOUR_X + place], neighbours[NEIGHBOUR_Y + place] = (
-            floats[NEAR_X + place],
-            floats[NEAR_Y + place],
-        )
-        neighbours[NEIGHBOUR_VX + place], neighbours[NEIGHBOUR_VY + place] = (
-            states[other + STATE_VX],
-            states[other + STATE_VY],
-        )
-        neighbours[NEIGHBOUR_RADIUS + place], neighbours[NEIGHBOUR_SHARE + place] = (
-            states[other + STATE_RADIUS],
-            states[other + STATE_SHARE],
-        )
+    """Lay out what is known of the neighbours found, by area; `width` is the number of floats in a state.
+
+    Slots behind those of the neighbours are read, and name some agent; up to 15 places behind are overwritten.
+    """
+    for first in range(_U0, count, _U16):
+        store(neighbours, NEIGHBOUR_X + first, load(floats, NEAR_X + first))
+        store(neighbours, NEIGHBOUR_Y + first, load(floats, NEAR_Y + first))
+        vx, vy, radius, share = load_records(states, width, slots, CHOSEN + first)
+        store(neighbours, NEIGHBOUR_VX + first, vx)
+        store(neighbours, NEIGHBOUR_VY + first, vy)
+        store(neighbours, NEIGHBOUR_RADIUS + first, radius)
+        store(neighbours, NEIGHBOUR_SHARE + first, share)
 
 
 class ChooserArguments(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from crowdsim.geometry.cells import on_same_ground, plane_numbers, window
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.kernels.simd import (
-    append_set,
+    append_lanes,
     bit_count,
     bits,
     choose,
@@ -35,8 +35,7 @@ _CHOSEN, _ORDER = np.uint64(_AREA), np.uint64(2 * _AREA)
 NEAR_X, NEAR_Y, CHOSEN = _NEAR_X, _NEAR_Y, _CHOSEN
 NEAREST_FLOATS, NEAREST_SLOTS = 5 * _AREA, 2 * _AREA + MOST_NEIGHBOURS + 16  # lengths of the two workspaces
 
-_U0, _U1, _U8, _U16 = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(16)
-_BYTE = np.uint64(255)
+_U0, _U1, _U16 = np.uint64(0), np.uint64(1), np.uint64(16)
 _ONE, _ZERO = np.int32(1), np.int32(0)
 _INFINITE = np.float32(np.inf)
 
@@ -116,45 +115,43 @@ def find_nearest(
             for first in range(begin, end, _U16):
                 dx, dy = difference(cells_x, first, x), difference(cells_y, first, y)
                 index = numbers() + spread(np.int32(first))
-                near = bits((dx * dx + dy * dy < spread(square)) & (index < limit) & (index != own))
+                within = (dx * dx + dy * dy < spread(square)) & (index < limit) & (index != own)
+                near = bits(within)
                 if has_heights and near != _U0:
-                    near &= bits(on_same_ground(z, slope_x, slope_y, step, slot, first, dx, dy))
-                low, high = near & _BYTE, near >> _U8
-                append_set(slots, found, first, low)
-                found += bit_count(low)
-                append_set(slots, found, first + _U8, high)
-                found += bit_count(high)
+                    within = within & on_same_ground(z, slope_x, slope_y, step, slot, first, dx, dy)
+                    near = bits(within)
+                append_lanes(slots, found, within, index)
+                append_lanes(floats, _X + found, within, dx)
+                append_lanes(floats, _Y + found, within, dy)
+                found += bit_count(near)
                 # a pile: keep the nearest and look no farther than the last of them
                 if found > np.uint64(_CANDIDATES):
-                    found, square = _thin_out(
-                        cells_x, cells_y, cells_row, slot, found, wanted, square, floats, slots
-                    )
+                    found, square = _thin_out(cells_row, found, wanted, square, floats, slots)
         first_column, columns, wrapped = 0, wrapped, 0  # a folded window goes on at the table's first column
-    _measure(cells_x, cells_y, slot, found, floats, slots)
+    _measure(found, floats)
     return _pick(cells_row, found, wanted, floats, slots)
 
 
 @lean_kernel
-def _thin_out(cells_x, cells_y, cells_row, slot, found, wanted, square, floats, slots):
+def _thin_out(cells_row, found, wanted, square, floats, slots):
     """Keep only the nearest candidates; return how many there are,
     and the squared distance beyond which no agent counts any more.
     """
-    _measure(cells_x, cells_y, slot, found, floats, slots)
+    _measure(found, floats)
     found, farthest = _pick(cells_row, found, wanted, floats, slots)
     for place in range(found):
         slots[place] = slots[_CHOSEN + place]
+        floats[_X + place], floats[_Y + place] = floats[_NEAR_X + place], floats[_NEAR_Y + place]
     return found, min(square, farthest * np.float32(1.000001) + np.float32(1e-30))
 
 
 @inlined_kernel
-def _measure(cells_x, cells_y, slot, found, floats, slots):
-    """Write the relative positions and squared distances of the candidates."""
-    x, y = cells_x[slot], cells_y[slot]
-    for place in range(found):
-        other = np.uint64(slots[place])
-        dx, dy = np.float32(cells_x[other] - x), np.float32(cells_y[other] - y)
-        floats[_X + place], floats[_Y + place], floats[_SQUARE + place] = dx, dy, dx * dx + dy * dy
-    store(floats, _SQUARE + found, spread(_INFINITE))
+def _measure(found, floats):
+    """Write the squared distances of the candidates."""
+    for first in range(_U0, found, _U16):
+        dx, dy = load(floats, _X + first), load(floats, _Y + first)
+        counts = numbers() + spread(np.int32(first)) < spread(np.int32(found))
+        store(floats, _SQUARE + first, choose(counts, dx * dx + dy * dy, spread(_INFINITE)))
 
 
 @inlined_kernel

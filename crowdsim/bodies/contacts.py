@@ -14,7 +14,7 @@ import numpy as np
 from crowdsim.bodies.clearance import bent_along_walls, clear_of_walls
 from crowdsim.geometry.cells import on_same_ground, plane_numbers, row_ahead, window
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
-from crowdsim.kernels.simd import append_set, bit_count, bits, difference, load, numbers, prefetch, spread
+from crowdsim.kernels.simd import append_lanes, bit_count, bits, difference, load, numbers, prefetch, spread
 
 FINE = 2.0**40  # Whole numbers per metre in sums; a crowd's overlaps may add up to 8,000 km.
 # Gaps up to this are known after a scan: discs with wider ones are looked at again only when a disc has moved
@@ -26,7 +26,7 @@ TOUCH_M = 1e-6
 _LEAST_ALONG = 1e-6  # Share of a push that is rounding.
 _SLACK_M = 1e-3  # Far above the float32 rounding of the coarse test.
 
-_U0, _U8, _U16, _BYTE = np.uint64(0), np.uint64(8), np.uint64(16), np.uint64(255)
+_U0, _U16 = np.uint64(0), np.uint64(16)
 
 # Columns of the contact table.
 OVERLAP, NORMAL_X, NORMAL_Y, SCALE, PUSH_X, PUSH_Y = range(6)
@@ -88,17 +88,12 @@ def near_slots(
             for first in range(begin, end, _U16):
                 dx, dy = difference(px, first, x), difference(py, first, y)
                 index, reach_of_pair = numbers() + spread(np.int32(first)), body + load(radius32, first)
-                close = bits(
-                    (dx * dx + dy * dy < reach_of_pair * reach_of_pair) & (index < limit) & (index != own)
-                )
-                if has_heights and close != _U0:
-                    close &= bits(on_same_ground(z, slope_x, slope_y, step, slot, first, dx, dy))
-                if close != _U0:
-                    low, high = close & _BYTE, close >> _U8
-                    append_set(near, found, first, low)
-                    found += bit_count(low)
-                    append_set(near, found, first + _U8, high)
-                    found += bit_count(high)
+                close = (dx * dx + dy * dy < reach_of_pair * reach_of_pair) & (index < limit) & (index != own)
+                if has_heights and bits(close) != _U0:
+                    close = close & on_same_ground(z, slope_x, slope_y, step, slot, first, dx, dy)
+                if bits(close) != _U0:
+                    append_lanes(near, found, close, index)
+                    found += bit_count(bits(close))
                     if found > most:
                         return np.int64(-1)
         first_column, columns, wrapped = 0, wrapped, 0

@@ -53,6 +53,15 @@ def _processor() -> str:
     return f"{name}-{hashlib.blake2b(features.encode(), digest_size=3).hexdigest()}" if features else name
 
 
+def made_for(feature: str) -> bool:
+    """Return whether machine code is made for a processor with some instructions, by LLVM's name of them."""
+    from llvmlite import binding
+
+    if numba.config.CPU_FEATURES is not None:
+        return f"+{feature}" in numba.config.CPU_FEATURES.split(",")
+    return not numba.config.CPU_NAME and bool(binding.get_host_cpu_features().get(feature, False))
+
+
 # what processors of the level x86-64-v3 have
 _V3 = ("avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "xsave")
 # Machine code that comes with an installed package, for any such processor: see `crowdsim.build_kernels`.

@@ -6,32 +6,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.avoidance.neighbour_model import (
-    NEIGHBOUR_RADIUS,
-    NEIGHBOUR_SHARE,
-    NEIGHBOUR_SIDE,
-    NEIGHBOUR_VX,
-    NEIGHBOUR_VY,
-    NEIGHBOUR_X,
-    NEIGHBOUR_Y,
-)
+from crowdsim.avoidance.neighbour_model import STATE_FLOATS
+from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAR_X, NEAR_Y
 from crowdsim.avoidance.orca.linear_programs import NORMAL_X, NORMAL_Y, OFFSET
 from crowdsim.kernels.decorator import inlined_kernel
-from crowdsim.kernels.simd import bits, choose, load, root, spread, store
+from crowdsim.kernels.simd import LANES, bits, choose, load, load_records, root, spread, store
+
+SIDE_FLOATS = MOST_NEIGHBOURS + LANES  # Room for the sides of all neighbours, by whole sets of lanes.
 
 _F0, _F1 = np.float32(0.0), np.float32(1.0)
 _U0, _U16 = np.uint64(0), np.uint64(16)
 
 
 @inlined_kernel
-def agent_half_planes(neighbours, count, vx, vy, radius, per_horizon, per_tick, lines, first_line):
+def agent_half_planes(
+    floats, slots, states, sides, count, vx, vy, radius, per_horizon, per_tick, lines, first_line
+):
     """Write the half-planes that neighbours impose on an agent.
 
     Parameters
     ----------
-    neighbours : (NEIGHBOUR_FLOATS,) float32
-        By area: relative position (m), velocity (m/s), radius (m), the agent's share of the change, and for
-        those at the agent's very centre +1 or -1 (see Notes).
+    floats, slots : as `find_nearest` leaves them
+        Relative positions (m) and slots of the neighbours. Slots behind them are read, and name some agent.
+    states : (4 n,) float32
+        As `gather_states` wrote it: velocity (m/s), radius (m), and the agent's share of the change.
+    sides : (SIDE_FLOATS,) float32
+        For those at the agent's very centre +1 or -1 (see Notes).
     count : uint64
     vx, vy : float32, m/s
         The agent's velocity.
@@ -55,12 +55,10 @@ def agent_half_planes(neighbours, count, vx, vy, radius, per_horizon, per_tick, 
     """
     zero, one = spread(_F0), spread(_F1)
     for first in range(_U0, count, _U16):
-        px, py = load(neighbours, NEIGHBOUR_X + first), load(neighbours, NEIGHBOUR_Y + first)
-        rvx, rvy = (
-            spread(vx) - load(neighbours, NEIGHBOUR_VX + first),
-            spread(vy) - load(neighbours, NEIGHBOUR_VY + first),
-        )
-        reach = spread(radius) + load(neighbours, NEIGHBOUR_RADIUS + first)
+        px, py = load(floats, NEAR_X + first), load(floats, NEAR_Y + first)
+        their_vx, their_vy, their_radius, share = load_records(states, STATE_FLOATS, slots, CHOSEN + first)
+        rvx, rvy = spread(vx) - their_vx, spread(vy) - their_vy
+        reach = spread(radius) + their_radius
         reach_squared, distance_squared = reach * reach, px * px + py * py
         apart = distance_squared > reach_squared
         rate = choose(apart, spread(per_horizon), spread(per_tick))
@@ -86,7 +84,7 @@ def agent_half_planes(neighbours, count, vx, vy, radius, per_horizon, per_tick, 
             together, distance = distance_squared == zero, root(distance_squared)
             nx = choose(
                 nothing,
-                choose(together, load(neighbours, NEIGHBOUR_SIDE + first), (zero - px) / distance),
+                choose(together, load(sides, first), (zero - px) / distance),
                 nx,
             )
             ny = choose(nothing, choose(together, zero, (zero - py) / distance), ny)
@@ -99,5 +97,5 @@ def agent_half_planes(neighbours, count, vx, vy, radius, per_horizon, per_tick, 
         store(
             lines,
             OFFSET + first_line + first,
-            nx * spread(vx) + ny * spread(vy) + load(neighbours, NEIGHBOUR_SHARE + first) * change,
+            nx * spread(vx) + ny * spread(vy) + share * change,
         )

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.explain import half_plane_reasons
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, Choice
 from crowdsim.avoidance.neighbour_model import (
-    NEIGHBOUR_FLOATS,
-    NEIGHBOUR_SIDE,
     STATE_FLOATS,
     STATE_RADIUS,
     STATE_VX,
@@ -29,10 +27,9 @@ from crowdsim.avoidance.neighbour_model import (
     NeighbourModel,
     fetch_ahead,
     find_neighbours,
-    gather_neighbours,
 )
 from crowdsim.avoidance.neighbours import CHOSEN, NEAR_X, NEAR_Y, NEAREST_FLOATS, NEAREST_SLOTS
-from crowdsim.avoidance.orca.half_planes import agent_half_planes
+from crowdsim.avoidance.orca.half_planes import SIDE_FLOATS, agent_half_planes
 from crowdsim.avoidance.orca.linear_programs import (
     LINE_FLOATS,
     NORMAL_X,
@@ -54,14 +51,14 @@ _U0 = np.uint64(0)
 
 
 @inlined_kernel
-def _part_coinciding(cells_row, slot, count, floats, slots, neighbours):
+def _part_coinciding(cells_row, slot, count, floats, slots, sides):
     """Write the direction in which to part from neighbours, where the nearest stands at the agent's very
     centre.
     """
     if count > _U0 and floats[NEAR_X] == _F0 and floats[NEAR_Y] == _F0:
         for place in range(count):
             lower = cells_row[slot] < cells_row[np.uint64(slots[CHOSEN + place])]
-            neighbours[NEIGHBOUR_SIDE + place] = _WHOLE if lower else -_WHOLE
+            sides[place] = _WHOLE if lower else -_WHOLE
 
 
 @lean_kernel
@@ -77,7 +74,7 @@ def _choose_velocities(
     out,
     floats,
     slots,
-    neighbours,
+    sides,
     lines,
     distances,
     found,
@@ -124,8 +121,7 @@ def _choose_velocities(
                 cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot,
                 wanted, farthest, margin, row, reaches, floats, slots,
             )  # fmt: skip
-            gather_neighbours(states, STATE_FLOATS, count, floats, slots, neighbours)
-            _part_coinciding(cells_row, slot, count, floats, slots, neighbours)
+            _part_coinciding(cells_row, slot, count, floats, slots, sides)
         speed, radius = speeds[row], radii[row]
         first_wall, end_wall = zone_start[zones[row]], zone_start[zones[row] + 1]
         if first_wall < end_wall:
@@ -149,7 +145,10 @@ def _choose_velocities(
         counts[0] = walls
         own = slot * STATE_FLOATS
         agent_half_planes(
-            neighbours,
+            floats,
+            slots,
+            states,
+            sides,
             count,
             states[own + STATE_VX],
             states[own + STATE_VY],
@@ -226,7 +225,7 @@ def choose_velocities(start, stop, cells, states, columns, frame, parameters, ma
     metre; see benchmarks/avoidance.py. Twin: `tests/reference/orca.py`.
     """
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-    neighbours, lines = np.zeros(NEIGHBOUR_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
+    sides, lines = np.zeros(SIDE_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
     distances, found, counts = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64), np.zeros(1, np.int64)
     _choose_velocities(
         start,
@@ -240,7 +239,7 @@ def choose_velocities(start, stop, cells, states, columns, frame, parameters, ma
         out,
         floats,
         slots,
-        neighbours,
+        sides,
         lines,
         distances,
         found,
@@ -297,12 +296,12 @@ class Orca(NeighbourModel):
     ) -> list[NDArray[Any]]:
         """Return the half-planes of an agent, those of walls first, as the programs took them."""
         floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-        neighbours, lines, counts = (
-            np.zeros(NEIGHBOUR_FLOATS, np.float32),
+        sides, lines, counts = (
+            np.zeros(SIDE_FLOATS, np.float32),
             np.zeros(LINE_FLOATS, np.float32),
             np.zeros(1, np.int64),
         )
         distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
-        _choose_velocities(*arguments, floats, slots, neighbours, lines, distances, found, counts)
+        _choose_velocities(*arguments, floats, slots, sides, lines, distances, found, counts)
         near = arguments.entities(slots, np.arange(choice.neighbour_count[row]))
         return [_half_planes(lines, int(counts[0]), near, entity, choice, row)]

@@ -24,7 +24,7 @@ from crowdsim.avoidance.sampling.time_to_collision import (
 )
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.kernels.simd import (
-    append_set,
+    append_lanes,
     bit_count,
     bits,
     choose,
@@ -59,7 +59,7 @@ _HERE_X, _HERE_Y, _HERE_COST = (np.uint64(5 * _LINES + 3 * _CANDIDATES + 16 * ar
 CANDIDATE_FLOATS, CANDIDATE_SLOTS = 5 * _LINES + 3 * _CANDIDATES + 3 * 16, 48
 
 _F0, _F1, _HALF, _INFINITE = np.float32(0.0), np.float32(1.0), np.float32(0.5), np.float32(np.inf)
-_U0, _U1, _U8, _U16, _BYTE = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(16), np.uint64(255)
+_U0, _U1, _U16 = np.uint64(0), np.uint64(1), np.uint64(16)
 
 
 @inlined_kernel
@@ -287,11 +287,9 @@ def take_cheapest(candidates, count, wanted, limit, slots):
         high = low if _below(candidates, count, low) > _U0 else high
     taken = _U0
     for first in range(_U0, count, _U16):
-        near = bits(load(candidates, CANDIDATE_COST + first) < spread(high))
-        append_set(slots, taken, first, near & _BYTE)
-        taken += bit_count(near & _BYTE)
-        append_set(slots, taken, first + _U8, near >> _U8)
-        taken += bit_count(near >> _U8)
+        near = load(candidates, CANDIDATE_COST + first) < spread(high)
+        append_lanes(slots, taken, near, numbers() + spread(np.int32(first)))
+        taken += bit_count(bits(near))
         if taken >= wanted:
             break
     taken = min(taken, wanted)

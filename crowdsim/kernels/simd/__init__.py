@@ -13,6 +13,8 @@ converted silently.
 ====================================  ========================================================================
 `load(array, at)`                     lanes ``array[at:at + 16]`` of a float32, int32 or uint32 array
 `store(array, at, lanes)`             write them
+`load_records(array, width, places,   four lanes: the first four numbers of each of the records of `width`
+at)`                                  numbers that the uint32 ``places[at:at + 16]`` name
 `difference(array, at, x)`            ``array[at:at + 16] - x`` of a float64 array, rounded to float32
                                       afterwards
 `spread(x)`                           the same float32 or int32 number in each lane
@@ -25,8 +27,8 @@ converted silently.
 `bit_count(u)`, `first_bit(u)`        of uint64; the first bit of 0 is undefined
 `prefetch(array, at)`                 have the processor fetch what lies at the `at`-th number of an array;
                                       no effect but time
-`append_set(array, at, base, byte)`   write ``base + k`` for each bit k of `byte` to the uint32 `array` from
-                                      `at` on; eight entries are overwritten
+`append_lanes(array, at, mask,        write the lanes for which the mask is true from `at` on; sixteen entries
+lanes)`                               are overwritten
 ====================================  ========================================================================
 
 Indices are uint64. Nothing is checked: arrays must reach 16 entries beyond the last index used.
@@ -36,7 +38,7 @@ import numba
 
 if numba.config.DISABLE_JIT:
     from crowdsim.kernels.simd.plain import (
-        append_set,
+        append_lanes,
         bit_count,
         bits,
         choose,
@@ -45,6 +47,7 @@ if numba.config.DISABLE_JIT:
         greatest,
         least,
         load,
+        load_records,
         magnitude,
         numbers,
         prefetch,
@@ -55,7 +58,7 @@ if numba.config.DISABLE_JIT:
     )
 else:
     from crowdsim.kernels.simd.compiled import (
-        append_set,
+        append_lanes,
         bit_count,
         bits,
         choose,
@@ -64,6 +67,7 @@ else:
         greatest,
         least,
         load,
+        load_records,
         magnitude,
         numbers,
         prefetch,
@@ -77,7 +81,7 @@ LANES = 16
 
 __all__ = [
     "LANES",
-    "append_set",
+    "append_lanes",
     "bit_count",
     "bits",
     "choose",
@@ -86,6 +90,7 @@ __all__ = [
     "greatest",
     "least",
     "load",
+    "load_records",
     "magnitude",
     "numbers",
     "prefetch",

@@ -20,9 +20,10 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from crowdsim.kernels.decorator import inlined_kernel
+from crowdsim.kernels.decorator import inlined_kernel, made_for
 
 WIDTH = 16
+RECORD = 4  # Numbers of each record that `load_records` gives.
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _ELEMENT = {"float32": ir.FloatType(), "int32": _I32, "truth": ir.IntType(1)}
 
@@ -85,6 +86,42 @@ def load(typing, array, at):
         return value
 
     return _KIND_OF[array.dtype](array, at), generate
+
+
+@intrinsic
+def load_records(typing, array, width, places, at):
+    def generate(context, builder, sig, arguments):
+        array_value, width_value, places_value, at_value = arguments
+        quads = []
+        for lane in range(WIDTH):
+            place = _pointer(
+                context, builder, sig.args[2], places_value, builder.add(at_value, _I64(lane)), 1
+            )
+            first = builder.mul(
+                builder.zext(builder.extract_element(builder.load(place), _I32(0)), _I64), width_value
+            )
+            quad = builder.load(_pointer(context, builder, sig.args[0], array_value, first, RECORD))
+            quad.align = 4
+            quads.append(quad)
+        while len(quads) > 1:  # Side by side: 8, 16, 32, 64 numbers.
+            joined = ir.Constant(
+                ir.VectorType(_I32, 2 * quads[0].type.count), list(range(2 * quads[0].type.count))
+            )
+            quads = [
+                builder.shuffle_vector(a, b, joined) for a, b in zip(quads[::2], quads[1::2], strict=True)
+            ]
+        undefined = ir.Constant(quads[0].type, ir.Undefined)
+        columns = [
+            builder.shuffle_vector(
+                quads[0],
+                undefined,
+                ir.Constant(ir.VectorType(_I32, WIDTH), list(range(number, RECORD * WIDTH, RECORD))),
+            )
+            for number in range(RECORD)
+        ]
+        return context.make_tuple(builder, sig.return_type, columns)
+
+    return types.UniTuple(_KIND_OF[array.dtype], RECORD)(array, width, places, at), generate
 
 
 @intrinsic
@@ -215,29 +252,71 @@ _SET_BITS = np.array(
 ).ravel()
 
 
-@intrinsic
-def _append_row(typing, array, at, base, table, row):
-    def generate(context, builder, sig, arguments):
-        array_value, at_value, base_value, table_value, row_value = arguments
-        lanes = builder.load(
-            _pointer(context, builder, sig.args[3], table_value, builder.shl(row_value, _I64(3)), 8)
-        )
-        lanes.align = 1
-        wide = builder.zext(lanes, ir.VectorType(_I32, 8))
-        shifted = builder.add(wide, _splat(builder, builder.trunc(base_value, _I32), 8))
-        place = builder.store(shifted, _pointer(context, builder, sig.args[0], array_value, at_value, 8))
-        place.align = 4
-        return context.get_dummy_value()
+def _append_half(begin: int) -> Callable[..., Any]:
+    """Return the intrinsic that writes those of eight lanes from `begin` on that a row of the table lists."""
 
-    return types.void(array, at, base, table, row), generate
+    @intrinsic
+    def append(typing, array, at, lanes, table, row):
+        def generate(context, builder, sig, arguments):
+            array_value, at_value, lanes_value, table_value, row_value = arguments
+            undefined = ir.Constant(lanes_value.type, ir.Undefined)
+            half = builder.shuffle_vector(
+                lanes_value, undefined, ir.Constant(ir.VectorType(_I32, 8), list(range(begin, begin + 8)))
+            )
+            row_pointer = _pointer(
+                context, builder, sig.args[3], table_value, builder.shl(row_value, _I64(3)), 8
+            )
+            order = builder.load(row_pointer)
+            order.align = 1
+            order = builder.zext(order, ir.VectorType(_I32, 8))
+            packed = ir.Constant(half.type, ir.Undefined)
+            for lane in range(8):  # LLVM makes one permutation of it where the processor has that.
+                one = builder.extract_element(half, builder.extract_element(order, _I32(lane)))
+                packed = builder.insert_element(packed, one, _I32(lane))
+            place = builder.store(packed, _pointer(context, builder, sig.args[0], array_value, at_value, 8))
+            place.align = 4
+            return context.get_dummy_value()
+
+        return types.void(array, at, lanes, table, row), generate
+
+    return append
+
+
+_append_low, _append_high = _append_half(0), _append_half(8)
 
 
 @inlined_kernel
-def append_set(array, at, base, byte):
-    """Write ``base + k`` for each bit k of `byte` to `array` from `at` on; see `crowdsim.kernels.simd`.
-    Twin: `crowdsim.kernels.simd.plain.append_set`.
+def append_halves(array, at, mask, lanes):
+    """Append lanes by two permutations, which processors with registers for eight numbers have.
+    Twin: `crowdsim.kernels.simd.plain.append_lanes`.
     """
-    _append_row(array, at, base, _SET_BITS, byte)
+    chosen = bits(mask)
+    low, high = chosen & np.uint64(255), chosen >> np.uint64(8)
+    _append_low(array, at, lanes, _SET_BITS, low)
+    _append_high(array, at + bit_count(low), lanes, _SET_BITS, high)
+
+
+@intrinsic
+def append_compressed(typing, array, at, mask, lanes):
+    def generate(context, builder, sig, arguments):
+        array_value, at_value, mask_value, lanes_value = arguments
+        vector = lanes_value.type
+        name = "llvm.experimental.vector.compress.v16" + ("f32" if sig.args[3] == FLOATS else "i32")
+        function_type = ir.FunctionType(vector, [vector, mask_value.type, vector])
+        packed = builder.call(
+            cgutils.get_or_insert_function(builder.module, function_type, name),
+            [lanes_value, mask_value, ir.Constant(vector, ir.Undefined)],
+        )
+        # Not stored by the same instruction: some processors take a hundred cycles for that.
+        place = builder.store(packed, _pointer(context, builder, sig.args[0], array_value, at_value))
+        place.align = 4
+        return context.get_dummy_value()
+
+    return types.void(array, at, mask, lanes), generate
+
+
+# LLVM expands either on any processor. One instruction does the second where sixteen numbers are a register.
+append_lanes = append_compressed if made_for("avx512f") else append_halves
 
 
 def _operator(function: Any, kinds: dict[Lanes, Lanes], emit: Callable[[Any, Lanes, Any, Any], Any]) -> None:

@@ -10,12 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 WIDTH = 16
+RECORD = 4  # Numbers of each record that `load_records` gives.
 
 
 def load(array: NDArray[Any], at: Any) -> NDArray[Any]:
     """Return ``array[at:at + 16]``; uint32 becomes int32."""
     lanes = array[int(at) : int(at) + WIDTH].copy()
     return lanes.astype(np.int32) if lanes.dtype == np.uint32 else lanes
+
+
+def load_records(
+    array: NDArray[Any], width: Any, places: NDArray[np.uint32], at: Any
+) -> tuple[NDArray[Any], ...]:
+    """Return the first four numbers of the records of `width` numbers that `places[at:at + 16]` name."""
+    first = places[int(at) : int(at) + WIDTH].astype(np.int64) * int(width)
+    return tuple(array[first + number] for number in range(RECORD))
 
 
 def store(array: NDArray[Any], at: Any, lanes: NDArray[Any]) -> None:
@@ -96,11 +105,7 @@ def first_bit(u: Any) -> np.uint64:
     return np.uint64((int(u) & -int(u)).bit_length() - 1)
 
 
-def append_set(array: NDArray[np.uint32], at: Any, base: Any, byte: Any) -> None:
-    """Write ``base + k`` for each bit k of `byte`, from `at` on;
-    the rest of the eight entries is filled with `base`.
-    """
-    found = [k for k in range(8) if int(byte) >> k & 1]
-    array[int(at) : int(at) + 8] = int(base)
-    for place, k in enumerate(found):
-        array[int(at) + place] = int(base) + k
+def append_lanes(array: NDArray[Any], at: Any, mask: NDArray[np.bool_], lanes: NDArray[Any]) -> None:
+    """Write the lanes for which the mask is true, from `at` on."""
+    some = lanes[mask]
+    array[int(at) : int(at) + len(some)] = some

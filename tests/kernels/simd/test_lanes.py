@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from llvmlite import binding
 
-from crowdsim.kernels.decorator import kernel
+from crowdsim.kernels.decorator import kernel, made_for
 from crowdsim.kernels.simd import (
-    append_set,
     bit_count,
     bits,
     choose,
@@ -14,6 +14,7 @@ from crowdsim.kernels.simd import (
     greatest,
     least,
     load,
+    load_records,
     magnitude,
     numbers,
     plain,
@@ -23,6 +24,7 @@ from crowdsim.kernels.simd import (
     store,
     total,
 )
+from crowdsim.kernels.simd import compiled as compiled_lanes
 
 
 @kernel
@@ -44,7 +46,6 @@ def compiled(a, b, far, whole, x, out, found, sums):
     store(found, np.uint64(0), load(whole, np.uint64(1)) + numbers() - spread(np.int32(7)))
     mask = bits((one > two) & (numbers() != spread(np.int32(3))))
     sums[0], sums[1], sums[2], sums[3] = mask, bit_count(mask), first_bit(mask), np.uint64(total(numbers()))
-    append_set(found, np.uint64(20), np.uint64(1000), mask & np.uint64(255))
     return least(one), greatest(one)
 
 
@@ -69,7 +70,6 @@ def as_plain(a, b, far, whole, x, out, found, sums):
     plain.store(found, 0, plain.load(whole, 1) + plain.numbers() - plain.spread(np.int32(7)))
     mask = plain.bits((one > two) & (plain.numbers() != plain.spread(np.int32(3))))
     sums[:4] = mask, plain.bit_count(mask), plain.first_bit(mask), plain.total(plain.numbers())
-    plain.append_set(found, 20, 1000, int(mask) & 255)
     return plain.least(one), plain.greatest(one)
 
 
@@ -104,10 +104,54 @@ def test_the_least_of_two_zeros_is_the_one_that_comparison_leaves():
         assert [np.signbit(value) for value in ours] == [np.signbit(value) for value in theirs]
 
 
-@pytest.mark.parametrize("byte", [0, 1, 0b10000000, 0b01010110, 255])
-def test_append_set_writes_the_bits_of_a_byte(byte):
-    ours, theirs = np.full(12, 77, np.uint32), np.full(12, 77, np.uint32)
-    append_set(ours, np.uint64(2), np.uint64(500), np.uint64(byte))
-    plain.append_set(theirs, 2, 500, byte)
-    assert ours.tolist() == theirs.tolist()
-    assert ours[2 : 2 + byte.bit_count()].tolist() == [500 + k for k in range(8) if byte >> k & 1]
+MASKS = [0, 1, 1 << 15, 0b0101_0110_1000_0001, 255, 255 << 8, 2**16 - 1]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.uint32])
+@pytest.mark.parametrize("name", ["append_lanes", "append_halves", "append_compressed"])
+def test_lanes_of_a_mask_are_appended_in_their_order_by_either_form(name, kind):
+    append = getattr(compiled_lanes, name)
+
+    @kernel
+    def append_where(array, at, truths, lanes):
+        append(array, at, load(truths, np.uint64(0)) > spread(np.int32(0)), load(lanes, np.uint64(0)))
+
+    lanes = np.arange(100, 116).astype(kind)
+    for mask in MASKS:
+        truths = np.array([mask >> k & 1 for k in range(16)], dtype=np.int32)
+        ours, theirs = np.full(40, 77, kind), np.full(40, 77, kind)
+        append_where(ours, np.uint64(5), truths, lanes)
+        plain.append_lanes(theirs, 5, truths > 0, plain.load(lanes, 0))
+        count = int(truths.sum())
+        assert ours[: 5 + count].tolist() == theirs[: 5 + count].tolist(), bin(mask)
+        assert ours[5 : 5 + count].tolist() == lanes[truths > 0].tolist()
+        assert (ours[:5] == 77).all() and (ours[5 + 16 :] == 77).all(), "no more than sixteen are overwritten"
+
+
+@pytest.mark.parametrize("width", [4, 6])
+def test_records_are_laid_out_by_their_numbers(width):
+    @kernel
+    def lay_out(array, width, places, at, out):
+        one, two, three, four = load_records(array, width, places, at)
+        store(out, np.uint64(0), one)
+        store(out, np.uint64(16), two)
+        store(out, np.uint64(32), three)
+        store(out, np.uint64(48), four)
+
+    rng = np.random.default_rng(width)
+    array, places = rng.normal(size=30 * width).astype(np.float32), rng.integers(0, 30, 20).astype(np.uint32)
+    out = np.empty(64, np.float32)
+    lay_out(array, np.uint64(width), places, np.uint64(3), out)
+    assert np.array_equal(out.reshape(4, 16), np.stack(plain.load_records(array, width, places, 3)))
+    assert np.array_equal(out.reshape(4, 16), array.reshape(-1, width)[places[3:19], :4].T)
+
+
+def test_code_is_made_for_the_processor_that_is_asked_for(monkeypatch):
+    monkeypatch.setattr("numba.config.CPU_NAME", "x86-64-v3")
+    monkeypatch.setattr("numba.config.CPU_FEATURES", None)
+    assert not made_for("avx512f"), "a name of its own, whose features are not known"
+    monkeypatch.setattr("numba.config.CPU_FEATURES", "+avx2,-avx512f,+avx512vl")
+    assert made_for("avx2") and made_for("avx512vl") and not made_for("avx512f")
+    monkeypatch.setattr("numba.config.CPU_NAME", None)
+    monkeypatch.setattr("numba.config.CPU_FEATURES", None)
+    assert made_for("sse2") == bool(binding.get_host_cpu_features().get("sse2", False))
