@@ -222,7 +222,8 @@ def find_neighbours(
 def gather_neighbours(states, width, count, floats, slots, neighbours):
     """Lay out what is known of the neighbours found, by area; `width` is the number of floats in a state.
 
-    Slots behind those of the neighbours are read, and name some agent; up to 15 places behind are overwritten.
+    Slots behind those of the neighbours are read, and name some agent; up to 15 places behind are
+    overwritten.
     """
     for first in range(_U0, count, _U16):
         store(neighbours, NEIGHBOUR_X + first, load(floats, NEAR_X + first))
