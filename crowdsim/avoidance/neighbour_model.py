@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import REASON_DTYPE
-from crowdsim.avoidance.model import Choice, CrowdView, StatelessModel, empty_choice
+from crowdsim.avoidance.model import Choice, CrowdView, StatelessModel
 from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAR_X, NEAR_Y, find_nearest
 from crowdsim.geometry.cells import Cells, row_ahead
 from crowdsim.geometry.walls import WallFrame, Walls, wall_frame
@@ -47,14 +47,22 @@ _F0, _HALF, _WHOLE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 _U0, _U16 = np.uint64(0), np.uint64(16)
 
 
-# How many agents ahead what a model reads and writes of an agent is fetched. Farther ahead it would be gone
-# again: the nearest cache has to hold what the model works with, too.
-_AHEAD = np.uint64(4)
+# Places of what an agent chooses by, in a float64 array by slot; with all eight it is a line of the cache.
+OWN_VX, OWN_VY, OWN_PREFERRED_X, OWN_PREFERRED_Y, OWN_RADIUS, OWN_MAXIMUM, OWN_REACH, OWN_DECIDES = (
+    np.uint64(place) for place in range(8)
+)
+# Places of what it has chosen, in the same array. The reach stays in its place.
+TOLD_VX, TOLD_VY, TOLD_BLOCKER, TOLD_DIAGNOSIS, TOLD_COUNT, TOLD_SAMPLES = (
+    np.uint64(place) for place in range(6)
+)
+OWN_NUMBERS, OWN_IDS = 8, 2  # of one agent
+OWN_ENTITY, OWN_ZONE = np.uint64(0), np.uint64(1)  # Places of its ids.
+_LINE_BYTES = 64  # of the cache
 
 
 class Columns(NamedTuple):
-    """The columns of `CrowdView` that the kernels of models read, by row, but for `entity`, which is by slot,
-    as `gather_states` wrote it; `reach` is also written.
+    """The columns of `CrowdView` that are packed for the kernels of models, by row; `decides` as
+    `CrowdView.deciding` gives it.
     """
 
     entity: NDArray[np.int64]
@@ -63,28 +71,45 @@ class Columns(NamedTuple):
     radius: NDArray[np.float64]
     maximum_speed: NDArray[np.float64]
     active: NDArray[np.uint8]
+    decides: NDArray[np.uint8]
     zone: NDArray[np.int64]
     reach: NDArray[np.float32]
 
 
+class Own(NamedTuple):
+    """What agents choose by, in cell order, and what they have chosen.
+
+    Rows lie anywhere in memory as seen in cell order: here one line of the cache has what else lies in eight.
+
+    Attributes
+    ----------
+    numbers : (n, 8) float64
+        In: velocity and preferred velocity (m/s), radius (m), maximum speed (m/s), the distance of the last
+        neighbour when it was looked for last (m), and 1 for one that decides and is asked, else 0. A chooser
+        writes with `tell` over those of its slots what it has chosen.
+    ids : (n, 2) int64
+        Entity, and row of the wall lists.
+    """
+
+    numbers: NDArray[np.float64]
+    ids: NDArray[np.int64]
+
+
 @lean_kernel
-def gather_states(start, stop, cells, entity, velocity, side_reference, radius, active, entities, states):
-    """Copy the ids and the states of agents, as neighbours see them, into cell order.
+def pack_agents(start, stop, slot_of_row, columns, side_reference, own, states):
+    """Copy what agents choose by, and their states as neighbours see them, into cell order.
 
     Parameters
     ----------
     start, stop : int
-        Range of slots.
-    cells : Cells
-    entity : (n,) int64
-    velocity : (n, 2) float64, m/s
+        Range of rows.
+    slot_of_row : (n,) uint32
+        As in `Cells`.
+    columns : Columns
     side_reference : (n, 2) float64, m/s, or None
         The velocity by which sides are chosen.
-    radius : (n,) float64, m
-    active : (n,) uint8
-        As in `CrowdView`.
-    entities : (n,) int64
-        Receives `entity` by slot.
+    own : Own
+        Receives what they choose by.
     states : (4 n,) or, with `side_reference`, (6 n,) float32
         Receives for each slot velocity, radius, the share that the other one takes of avoiding it: 1/2, or 1
         of one that stands or keeps its velocity, and `side_reference`; agents that stand have no velocities.
@@ -96,20 +121,25 @@ def gather_states(start, stop, cells, entity, velocity, side_reference, radius, 
 
     Notes
     -----
-    Neighbours lie close together in cell order, while their rows lie anywhere: 1 to 5 ns an agent spent here
-    save several times that later. Twin: `tests/reference/neighbour_model.py`.
+    Twin: `tests/reference/neighbour_model.py`.
     """
-    fastest, cells_row = _F0, cells.row
+    entity, velocity, preferred, radius, maximum, active, decides, zone, reach = columns
+    numbers, ids = own
+    fastest = _F0
     width = STATE_FLOATS if side_reference is None else FULL_STATE_FLOATS
-    for slot in range(np.uint64(start), np.uint64(stop)):
-        ahead = row_ahead(cells_row, slot)
-        prefetch(entity, ahead)
-        prefetch(velocity, ahead + ahead)
-        prefetch(radius, ahead)
-        prefetch(active, ahead)
-        row, place = np.uint64(cells_row[slot]), slot * width
-        entities[slot] = entity[row]
-        moves = active[row] != 0
+    for row in range(np.uint64(start), np.uint64(stop)):
+        ahead = row_ahead(slot_of_row, row)
+        prefetch(numbers, ahead * np.uint64(OWN_NUMBERS))
+        prefetch(ids, ahead + ahead)
+        prefetch(states, ahead * width)
+        slot = np.uint64(slot_of_row[row])
+        place, moves = slot * width, active[row] != 0
+        numbers[slot, OWN_VX], numbers[slot, OWN_VY] = velocity[row, 0], velocity[row, 1]
+        numbers[slot, OWN_PREFERRED_X] = preferred[row, 0]
+        numbers[slot, OWN_PREFERRED_Y] = preferred[row, 1]
+        numbers[slot, OWN_RADIUS], numbers[slot, OWN_MAXIMUM] = radius[row], maximum[row]
+        numbers[slot, OWN_REACH], numbers[slot, OWN_DECIDES] = reach[row], decides[row]
+        ids[slot, OWN_ENTITY], ids[slot, OWN_ZONE] = entity[row], zone[row]
         vx, vy = (
             np.float32(velocity[row, 0]) if moves else _F0,
             np.float32(velocity[row, 1]) if moves else _F0,
@@ -127,21 +157,43 @@ def gather_states(start, stop, cells, entity, velocity, side_reference, radius, 
 
 
 @inlined_kernel
-def fetch_ahead(cells_row, slot, columns, out):
-    """Have the processor fetch what is read and written of an agent whose turn comes soon."""
-    row = np.uint64(cells_row[min(slot + _AHEAD, np.uint64(cells_row.size - 1))])
-    _, velocity, preferred, radii, speeds, active, zones, reaches = columns
-    chosen, diagnoses, blockers, neighbour_counts, _ = out
-    for pairs in (velocity, preferred, chosen):
-        prefetch(pairs, row + row)
-    for singles in (radii, speeds):
-        prefetch(singles, row)
-    prefetch(active, row)
-    prefetch(zones, row)
-    prefetch(reaches, row)
-    prefetch(diagnoses, row)
-    prefetch(blockers, row)
-    prefetch(neighbour_counts, row)
+def tell(numbers, slot, vx, vy, blocker, diagnosis, count, samples):
+    """Write what an agent has chosen over what it chose by."""
+    numbers[slot, TOLD_VX], numbers[slot, TOLD_VY], numbers[slot, TOLD_BLOCKER] = vx, vy, blocker
+    numbers[slot, TOLD_DIAGNOSIS], numbers[slot, TOLD_COUNT] = diagnosis, count
+    numbers[slot, TOLD_SAMPLES] = samples
+
+
+@lean_kernel
+def unpack_choices(start, stop, slot_of_row, own, reach, out):
+    """Copy what agents have chosen, and how far their last neighbour is, into the order of rows.
+
+    Parameters
+    ----------
+    start, stop : int
+        Range of rows.
+    slot_of_row : (n,) uint32
+        As in `Cells`.
+    own : Own
+        As a chooser left it.
+    reach : (n,) float32, m
+    out : Choice
+
+    Notes
+    -----
+    Twin: `tests/reference/neighbour_model.py`.
+    """
+    numbers = own.numbers
+    chosen, diagnoses, blockers, neighbour_counts, samples = out
+    for row in range(np.uint64(start), np.uint64(stop)):
+        prefetch(numbers, row_ahead(slot_of_row, row) * np.uint64(OWN_NUMBERS))
+        slot = np.uint64(slot_of_row[row])
+        chosen[row, 0], chosen[row, 1] = numbers[slot, TOLD_VX], numbers[slot, TOLD_VY]
+        blockers[row] = np.int64(numbers[slot, TOLD_BLOCKER])
+        diagnoses[row] = np.uint8(numbers[slot, TOLD_DIAGNOSIS])
+        neighbour_counts[row] = np.int32(numbers[slot, TOLD_COUNT])
+        samples[row] = np.int32(numbers[slot, TOLD_SAMPLES])
+        reach[row] = np.float32(numbers[slot, OWN_REACH])
 
 
 @inlined_kernel
@@ -160,8 +212,7 @@ def find_neighbours(
     wanted,
     farthest,
     margin,
-    row,
-    reaches,
+    numbers,
     floats,
     slots,
 ):
@@ -175,10 +226,8 @@ def find_neighbours(
         An agent farther away is no neighbour.
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.
-    row : uint64
-        Of the agent.
-    reaches : (n,) float32, m
-        In: the distance of the last neighbour when it was looked for last. Out: now.
+    numbers : (n, 8) float64
+        Of `Own`. In: the distance of the last neighbour when it was looked for last. Out: now.
     floats, slots : as for `find_nearest`
 
     Returns
@@ -188,9 +237,9 @@ def find_neighbours(
 
     Notes
     -----
-    Twin: `tests/reference/neighbours.py`; what is found does not depend on `margin` and `reaches`.
+    Twin: `tests/reference/neighbours.py`; what is found does not depend on `margin` and that distance.
     """
-    reach = reaches[row] + margin
+    reach = np.float32(numbers[slot, OWN_REACH]) + margin
     if not _F0 < reach < farthest:
         reach = farthest
     while True:  # one call, which is inlined: two are twice the machine code
@@ -214,7 +263,7 @@ def find_neighbours(
         if count == wanted or not reach < farthest:
             break
         reach = min(reach + reach, farthest)  # an agent left: look farther
-    reaches[row] = np.sqrt(square)
+    numbers[slot, OWN_REACH] = np.sqrt(square)
     return count
 
 
@@ -242,11 +291,10 @@ class ChooserArguments(NamedTuple):
     stop: int
     cells: Cells
     states: NDArray[np.float32]
-    columns: Columns
+    own: Own
     frame: WallFrame | None
     parameters: Any
     margin: np.float32
-    out: Choice
 
     def rows(self, slots: NDArray[np.uint32], places: Any) -> NDArray[np.int64]:
         """Return the rows of the neighbours that stand at `places` (nearest first) in the workspace `slots`
@@ -256,7 +304,7 @@ class ChooserArguments(NamedTuple):
 
     def entities(self, slots: NDArray[np.uint32], places: Any) -> NDArray[np.int64]:
         """Return the ids of the same neighbours."""
-        return self.columns.entity[_slots_at(slots, places)]
+        return self.own.ids[_slots_at(slots, places), OWN_ENTITY]
 
 
 def _slots_at(slots: NDArray[np.uint32], places: Any) -> NDArray[np.int64]:
@@ -274,15 +322,14 @@ class NeighbourModel(StatelessModel, ABC):
     Attributes
     ----------
     chooser : kernel
-        Called as ``chooser(start, stop, cells, states, columns, frame, parameters, margin, out)`` for ranges
-        of slots.
+        Called as ``chooser(start, stop, cells, states, own, frame, parameters, margin)`` for ranges of slots.
     """
 
     chooser: ClassVar[Callable[..., None]]
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__(parameters)
-        self._states, self._entities = np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64)
+        self._own, self._states = _empty_own(0), np.empty(0, dtype=np.float32)
         self._walls: Walls | None = None
         self._frame: WallFrame | None = None
 
@@ -296,10 +343,10 @@ class NeighbourModel(StatelessModel, ABC):
 
     @abstractmethod
     def reasons_of(
-        self, entity: int, row: int, arguments: ChooserArguments, choice: Choice
+        self, entity: int, row: int, arguments: ChooserArguments, choice: Choice, view: CrowdView
     ) -> list[NDArray[Any]]:
         """Return the reasons of one agent, arrays of `REASON_DTYPE`;
-        `arguments` are the arguments of `chooser` for this agent alone.
+        `arguments` are the arguments of `chooser` for this agent alone, which is called once.
         """
 
     def reason_rows(self) -> int:
@@ -310,9 +357,8 @@ class NeighbourModel(StatelessModel, ABC):
 
     def prepare(self, capacity: int) -> None:
         """Make room for `capacity` agents."""
-        needed = int(FULL_STATE_FLOATS) * capacity
-        if len(self._states) < needed:
-            self._states, self._entities = np.empty(needed, np.float32), np.empty(capacity, np.int64)
+        if len(self._own.ids) < capacity:
+            self._own, self._states = _empty_own(capacity), _empty_states(capacity)
 
     def choose(self, view: CrowdView, tick_length: float, team: Team, out: Choice) -> None:
         """Choose a velocity for all agents; see `AvoidanceModel`."""
@@ -323,32 +369,14 @@ class NeighbourModel(StatelessModel, ABC):
         if view.walls is not self._walls:
             frame = wall_frame(view.walls)
             self._walls, self._frame = view.walls, held_like(view.walls.start, frame)
+        slots, own, states = view.cells.slot, self._own, self._states
         fastest = max(
-            team.run(
-                gather_states,
-                count,
-                view.cells,
-                view.entity,
-                view.velocity,
-                self.side_reference(view),
-                view.radius,
-                view.active,
-                self._entities,
-                self._states,
-            )
+            team.run(pack_agents, count, slots, _columns(view), self.side_reference(view), own, states)
         )
         margin = np.float32(MARGIN_TICKS * tick_length * float(fastest) + MARGIN_M)
-        team.run(
-            self.chooser,
-            count,
-            view.cells,
-            self._states,
-            self._columns(view),
-            self._frame,
-            self.kernel_parameters(tick_length),
-            margin,
-            out,
-        )
+        parameters = self.kernel_parameters(tick_length)
+        team.run(self.chooser, count, view.cells, states, own, self._frame, parameters, margin)
+        team.run(unpack_choices, count, slots, own, view.reach, out)
 
     def explain(
         self, view: CrowdView, tick_length: float, rows: NDArray[np.int64], choice: Choice
@@ -357,36 +385,33 @@ class NeighbourModel(StatelessModel, ABC):
 
         The choice is made once more for each of them, by the same kernel, whose workspace can then be read.
         """
-        columns, again, parameters = (
-            self._columns(view)._replace(reach=view.reach.copy()),
-            empty_choice(len(view.entity)),
-            self.kernel_parameters(tick_length),
-        )
-        parts = [np.zeros(0, dtype=REASON_DTYPE)]
+        parts, count = [np.zeros(0, dtype=REASON_DTYPE)], len(view.entity)
+        own, states = _empty_own(count), _empty_states(count)
+        pack_agents(0, count, view.cells.slot, _columns(view), self.side_reference(view), own, states)
+        parameters, margin = self.kernel_parameters(tick_length), np.float32(MARGIN_M)
         for row in rows.tolist():
             slot = int(view.cells.slot[row])
             arguments = ChooserArguments(
-                slot,
-                slot + 1,
-                view.cells,
-                self._states,
-                columns,
-                self._frame,
-                parameters,
-                np.float32(MARGIN_M),
-                again,
+                slot, slot + 1, view.cells, states, own, self._frame, parameters, margin
             )
-            parts.extend(self.reasons_of(int(view.entity[row]), row, arguments, choice))
+            parts.extend(self.reasons_of(int(view.entity[row]), row, arguments, choice, view))
         return np.concatenate(parts)
 
-    def _columns(self, view: CrowdView) -> Columns:
-        return Columns(
-            self._entities,
-            view.velocity,
-            view.preferred_velocity,
-            view.radius,
-            view.maximum_speed,
-            view.deciding(),
-            view.zone,
-            view.reach,
-        )
+
+def _columns(view: CrowdView) -> Columns:
+    return Columns(
+        view.entity, view.velocity, view.preferred_velocity, view.radius, view.maximum_speed, view.active,
+        view.deciding(), view.zone, view.reach,
+    )  # fmt: skip
+
+
+def _empty_states(capacity: int) -> NDArray[np.float32]:
+    return np.empty(int(FULL_STATE_FLOATS) * capacity, dtype=np.float32)
+
+
+def _empty_own(capacity: int) -> Own:
+    """Return room for `capacity` agents, the numbers of each in a line of the cache."""
+    room = np.empty(capacity * OWN_NUMBERS + _LINE_BYTES // 8)
+    first = -room.ctypes.data % _LINE_BYTES // 8
+    numbers = room[first : first + capacity * OWN_NUMBERS].reshape(capacity, OWN_NUMBERS)
+    return Own(numbers, np.empty((capacity, OWN_IDS), dtype=np.int64))

@@ -59,6 +59,17 @@ def explained(view, name, tick=0.05, **parameters):
     return choice, {int(row): told[told["entity"] == view.entity[row]] for row in rows}
 
 
+@each_kind
+def test_an_agent_of_another_model_is_told_of_as_one_that_moves(kind):
+    name, parameters, _ = KINDS[kind]
+    view = crowd(5, 1.5)
+    asked = (np.arange(len(view.entity)) % 2).astype(np.uint8)
+    _, all_asked = explained(view, name, **parameters)
+    _, some_asked = explained(view._replace(asked=asked), name, **parameters)
+    for row in np.flatnonzero(view.active & asked).tolist():
+        assert some_asked[row].tolist() == all_asked[row].tolist()
+
+
 @pytest.mark.sample(1)
 @each_kind
 @pytest.mark.parametrize(("density", "walls"), [(0.5, False), (1.2, False), (2.5, False), (0.0, True)])

@@ -29,7 +29,7 @@ def agent_half_planes(
     floats, slots : as `find_nearest` leaves them
         Relative positions (m) and slots of the neighbours. Slots behind them are read, and name some agent.
     states : (4 n,) float32
-        As `gather_states` wrote it: velocity (m/s), radius (m), and the agent's share of the change.
+        As `pack_agents` wrote it: velocity (m/s), radius (m), and the agent's share of the change.
     sides : (SIDE_FLOATS,) float32
         For those at the agent's very centre +1 or -1 (see Notes).
     count : uint64

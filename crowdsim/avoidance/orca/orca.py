@@ -17,16 +17,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import half_plane_reasons
-from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL, Choice
+from crowdsim.avoidance.model import (
+    FEASIBLE,
+    INFEASIBLE,
+    NOBODY,
+    NOT_ASKED,
+    RELAXED,
+    WALL,
+    Choice,
+    CrowdView,
+)
 from crowdsim.avoidance.neighbour_model import (
+    OWN_DECIDES,
+    OWN_ENTITY,
+    OWN_MAXIMUM,
+    OWN_PREFERRED_X,
+    OWN_PREFERRED_Y,
+    OWN_RADIUS,
+    OWN_VX,
+    OWN_VY,
+    OWN_ZONE,
     STATE_FLOATS,
     STATE_RADIUS,
     STATE_VX,
     STATE_VY,
     ChooserArguments,
     NeighbourModel,
-    fetch_ahead,
     find_neighbours,
+    tell,
 )
 from crowdsim.avoidance.neighbours import CHOSEN, NEAR_X, NEAR_Y, NEAREST_FLOATS, NEAREST_SLOTS
 from crowdsim.avoidance.orca.half_planes import SIDE_FLOATS, agent_half_planes
@@ -67,11 +85,10 @@ def _choose_velocities(
     stop,
     cells,
     states,
-    columns,
+    own,
     frame,
     parameters,
     margin,
-    out,
     floats,
     slots,
     sides,
@@ -99,31 +116,22 @@ def _choose_velocities(
     )
     origin, table = cells.origin, cells.shape
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
-    entity, velocity, preferred, radii, speeds, active, zones, reaches = columns
-    chosen, diagnoses, blockers, neighbour_counts, _ = out
+    numbers, ids = own
     wall_shape, wall_link, zone_start, zone_wall = frame
     for slot in range(np.uint64(start), np.uint64(stop)):
-        row = np.uint64(cells_row[slot])
-        fetch_ahead(cells_row, slot, columns, out)
-        if active[row] == 0:
-            chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], neighbour_counts[row] = (
-                0.0,
-                0.0,
-                NOT_ASKED,
-                NOBODY,
-                0,
-            )
+        if numbers[slot, OWN_DECIDES] == 0.0:
+            tell(numbers, slot, 0.0, 0.0, NOBODY, NOT_ASKED, 0, 0)
             continue
         count, walls = _U0, _U0
         if wanted > _U0:
             plane = plane_numbers(origin, table, cells_plane[slot])
             count = find_neighbours(
                 cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot,
-                wanted, farthest, margin, row, reaches, floats, slots,
+                wanted, farthest, margin, numbers, floats, slots,
             )  # fmt: skip
             _part_coinciding(cells_row, slot, count, floats, slots, sides)
-        speed, radius = speeds[row], radii[row]
-        first_wall, end_wall = zone_start[zones[row]], zone_start[zones[row] + 1]
+        speed, radius, zone = numbers[slot, OWN_MAXIMUM], numbers[slot, OWN_RADIUS], ids[slot, OWN_ZONE]
+        first_wall, end_wall = zone_start[zone], zone_start[zone + 1]
         if first_wall < end_wall:
             walls = wall_half_planes(
                 wall_shape,
@@ -133,8 +141,8 @@ def _choose_velocities(
                 end_wall,
                 cells_x[slot],
                 cells_y[slot],
-                velocity[row, 0],
-                velocity[row, 1],
+                numbers[slot, OWN_VX],
+                numbers[slot, OWN_VY],
                 radius,
                 speed * parameters[3] + radius,
                 per_wall_horizon,
@@ -143,22 +151,24 @@ def _choose_velocities(
                 lines,
             )
         counts[0] = walls
-        own = slot * STATE_FLOATS
+        state = slot * STATE_FLOATS
         agent_half_planes(
             floats,
             slots,
             states,
             sides,
             count,
-            states[own + STATE_VX],
-            states[own + STATE_VY],
-            states[own + STATE_RADIUS],
+            states[state + STATE_VX],
+            states[state + STATE_VY],
+            states[state + STATE_RADIUS],
             per_horizon,
             per_tick,
             lines,
             walls,
         )
-        preferred_x, preferred_y = limited(preferred[row, 0], preferred[row, 1], speed)
+        preferred_x, preferred_y = limited(
+            numbers[slot, OWN_PREFERRED_X], numbers[slot, OWN_PREFERRED_Y], speed
+        )
         chosen_x, chosen_y = preferred_x, preferred_y
         best_x, best_y, binding, diagnosis = _solve(
             lines, walls, walls + count, np.float32(speed), np.float32(preferred_x), np.float32(preferred_y)
@@ -168,10 +178,9 @@ def _choose_velocities(
             chosen_x, chosen_y = limited(np.float64(best_x), np.float64(best_y), speed)
             blocker = np.int64(WALL)
             if np.uint64(binding) >= walls:
-                blocker = entity[np.uint64(slots[CHOSEN + np.uint64(binding) - walls])]
+                blocker = ids[np.uint64(slots[CHOSEN + np.uint64(binding) - walls]), OWN_ENTITY]
         # where nothing binds, the preferred velocity itself, unrounded
-        chosen[row, 0], chosen[row, 1] = chosen_x, chosen_y
-        diagnoses[row], blockers[row], neighbour_counts[row] = diagnosis, blocker, count
+        tell(numbers, slot, chosen_x, chosen_y, blocker, diagnosis, count, 0)
 
 
 @inlined_kernel
@@ -200,7 +209,7 @@ def _solve(lines, walls, count, speed, preferred_x, preferred_y):
 
 
 @kernel
-def choose_velocities(start, stop, cells, states, columns, frame, parameters, margin, out):
+def choose_velocities(start, stop, cells, states, own, frame, parameters, margin):
     """Choose ORCA velocities for the agents of the slots start..stop.
 
     Parameters
@@ -209,15 +218,13 @@ def choose_velocities(start, stop, cells, states, columns, frame, parameters, ma
         Range of slots.
     cells : Cells
     states : (4 n,) float32
-        As `gather_states` wrote it.
-    columns : Columns
+    own : Own
+        As `pack_agents` wrote both. Receives what is chosen.
     frame : WallFrame
     parameters : (5,) float64
         Neighbours wanted, neighbour distance (m), time horizon for agents and for walls (s), tick length (s).
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.
-    out : Choice
-        Rows of the agents in this range are written; `samples` are left alone.
 
     Notes
     -----
@@ -232,11 +239,10 @@ def choose_velocities(start, stop, cells, states, columns, frame, parameters, ma
         stop,
         cells,
         states,
-        columns,
+        own,
         frame,
         parameters,
         margin,
-        out,
         floats,
         slots,
         sides,
@@ -292,7 +298,7 @@ class Orca(NeighbourModel):
         )
 
     def reasons_of(
-        self, entity: int, row: int, arguments: ChooserArguments, choice: Choice
+        self, entity: int, row: int, arguments: ChooserArguments, choice: Choice, view: CrowdView
     ) -> list[NDArray[Any]]:
         """Return the half-planes of an agent, those of walls first, as the programs took them."""
         floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)

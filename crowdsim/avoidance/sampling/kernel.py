@@ -15,15 +15,22 @@ from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RE
 from crowdsim.avoidance.neighbour_model import (
     FULL_STATE_FLOATS,
     NEIGHBOUR_FLOATS,
+    OWN_DECIDES,
+    OWN_ENTITY,
+    OWN_MAXIMUM,
+    OWN_PREFERRED_X,
+    OWN_PREFERRED_Y,
+    OWN_RADIUS,
+    OWN_ZONE,
     STATE_RADIUS,
     STATE_REFERENCE_X,
     STATE_REFERENCE_Y,
     STATE_VX,
     STATE_VY,
     ChooserArguments,
-    fetch_ahead,
     find_neighbours,
     gather_neighbours,
+    tell,
 )
 from crowdsim.avoidance.neighbours import CHOSEN, NEAREST_FLOATS, NEAREST_SLOTS
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, near_walls
@@ -182,7 +189,7 @@ def _judge(obstacles, obstacle_counts, x, y, objective, is_preferred, soonest_wa
 
 @lean_kernel
 def _choose_by_sampling(
-    start, stop, cells, states, columns, frame, parameters, margin, out, floats, slots, neighbours,
+    start, stop, cells, states, own, frame, parameters, margin, floats, slots, neighbours,
     preferred_velocities, obstacles, candidates, picks, batch, distances, found, counts, trace,
 ):  # fmt: skip
     """Do what `choose_by_sampling` says, with workspaces;
@@ -210,39 +217,31 @@ def _choose_by_sampling(
     )
     origin, shape = cells.origin, cells.shape
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
-    entity, _, preferred, radii, speeds, active, zones, reaches = columns
-    chosen, diagnoses, blockers, neighbour_counts, samples = out
+    numbers, ids = own
     wall_shape, wall_link, zone_start, zone_wall = frame
     for entry in range(table.size):
         batch[TABLE + np.uint64(entry)] = table[entry]
     for slot in range(np.uint64(start), np.uint64(stop)):
-        row = np.uint64(cells_row[slot])
-        fetch_ahead(cells_row, slot, columns, out)
-        speed, radius = speeds[row], radii[row]
-        chosen[row, 0], chosen[row, 1], blockers[row], neighbour_counts[row], samples[row] = (
-            0.0,
-            0.0,
-            NOBODY,
-            0,
-            0,
-        )
-        diagnoses[row] = NOT_ASKED if active[row] == 0 else FEASIBLE
-        fast = np.float32(speed)
-        if active[row] == 0 or not fast > _F0:
+        speed, radius = numbers[slot, OWN_MAXIMUM], numbers[slot, OWN_RADIUS]
+        decides, fast = numbers[slot, OWN_DECIDES] != 0.0, np.float32(speed)
+        if not decides or not fast > _F0:
+            tell(numbers, slot, 0.0, 0.0, NOBODY, FEASIBLE if decides else NOT_ASKED, 0, 0)
             continue
-        preferred_x, preferred_y = limited(preferred[row, 0], preferred[row, 1], speed)
+        preferred_x, preferred_y = limited(
+            numbers[slot, OWN_PREFERRED_X], numbers[slot, OWN_PREFERRED_Y], speed
+        )
         chosen_x, chosen_y = preferred_x, preferred_y
         count, walls = _U0, _U0
         if wanted > _U0:
             plane = plane_numbers(origin, shape, cells_plane[slot])
             count = find_neighbours(
                 cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot,
-                wanted, farthest, margin, row, reaches, floats, slots,
+                wanted, farthest, margin, numbers, floats, slots,
             )  # fmt: skip
             gather_neighbours(states, FULL_STATE_FLOATS, count, floats, slots, neighbours)
             _gather_preferred_velocities(states, count, slots, preferred_velocities)
-        own = slot * FULL_STATE_FLOATS
-        vx, vy = states[own + STATE_VX], states[own + STATE_VY]
+        state = slot * FULL_STATE_FLOATS
+        vx, vy = states[state + STATE_VX], states[state + STATE_VY]
         wx, wy = np.float32(preferred_x), np.float32(preferred_y)
         lay_out_neighbours(
             neighbours,
@@ -252,7 +251,7 @@ def _choose_by_sampling(
             vy,
             wx,
             wy,
-            states[own + STATE_RADIUS],
+            states[state + STATE_RADIUS],
             fast,
             horizon,
             behind,
@@ -261,7 +260,8 @@ def _choose_by_sampling(
             obstacles,
         )
         discs = count
-        first_wall, end_wall = zone_start[zones[row]], zone_start[zones[row] + 1]
+        zone = ids[slot, OWN_ZONE]
+        first_wall, end_wall = zone_start[zone], zone_start[zone + 1]
         if first_wall < end_wall:
             x, y = cells_x[slot], cells_y[slot]
             near = near_walls(
@@ -317,14 +317,15 @@ def _choose_by_sampling(
         diagnosis, which = _judge(
             obstacles, obstacle_counts, best_x, best_y, objective, is_preferred, soonest_wall
         )
+        blocker = np.int64(NOBODY)
         if which >= 0:
-            is_agent = np.uint64(which) < count
-            blockers[row] = entity[np.uint64(slots[CHOSEN + np.uint64(which)])] if is_agent else WALL
+            blocker = np.int64(WALL)
+            if np.uint64(which) < count:
+                blocker = ids[np.uint64(slots[CHOSEN + np.uint64(which)]), OWN_ENTITY]
         if not is_preferred:
             chosen_x, chosen_y = limited(np.float64(best_x), np.float64(best_y), speed)
         # the preferred velocity itself, unrounded, where it was the best
-        chosen[row, 0], chosen[row, 1] = chosen_x, chosen_y
-        diagnoses[row], neighbour_counts[row], samples[row] = diagnosis, count, used
+        tell(numbers, slot, chosen_x, chosen_y, blocker, diagnosis, count, used)
 
 
 @kernel
@@ -358,7 +359,7 @@ def _workspaces():
 
 
 @kernel
-def choose_by_sampling(start, stop, cells, states, columns, frame, parameters, margin, out):
+def choose_by_sampling(start, stop, cells, states, own, frame, parameters, margin):
     """Choose the velocities of least penalty for the agents of the slots start..stop.
 
     Parameters
@@ -367,14 +368,12 @@ def choose_by_sampling(start, stop, cells, states, columns, frame, parameters, m
         Range of slots.
     cells : Cells
     states : (6 n,) float32
-        As `gather_states` wrote it, with preferred velocities.
-    columns : Columns
+    own : Own
+        As `pack_agents` wrote both, with preferred velocities. Receives what is chosen.
     frame : WallFrame
     parameters : SamplingKernelParameters
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.
-    out : Choice
-        Rows of the agents in this range are written.
 
     Notes
     -----
@@ -394,7 +393,7 @@ def choose_by_sampling(start, stop, cells, states, columns, frame, parameters, m
         counts,
     ) = _workspaces()
     _choose_by_sampling(
-        start, stop, cells, states, columns, frame, parameters, margin, out, floats, slots, neighbours,
+        start, stop, cells, states, own, frame, parameters, margin, floats, slots, neighbours,
         preferred_velocities, obstacles, candidates, picks, batch, distances, found, counts, None,
     )  # fmt: skip
 

@@ -174,7 +174,7 @@ class SamplingModel(NeighbourModel):
         return (size * size if sampler == GRID else size) + 4
 
     def reasons_of(
-        self, entity: int, row: int, arguments: ChooserArguments, choice: Choice
+        self, entity: int, row: int, arguments: ChooserArguments, choice: Choice, view: CrowdView
     ) -> list[NDArray[Any]]:
         """Return the velocities that an agent tried, with the parts of their penalties."""
         used = int(choice.samples[row])

@@ -13,14 +13,23 @@ import numpy as np
 from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOBODY, NOT_ASKED, RELAXED, WALL
 from crowdsim.avoidance.neighbour_model import (
     FULL_STATE_FLOATS,
+    OWN_DECIDES,
+    OWN_ENTITY,
+    OWN_MAXIMUM,
+    OWN_PREFERRED_X,
+    OWN_PREFERRED_Y,
+    OWN_RADIUS,
+    OWN_VX,
+    OWN_VY,
+    OWN_ZONE,
     STATE_RADIUS,
     STATE_REFERENCE_X,
     STATE_REFERENCE_Y,
     STATE_SHARE,
     STATE_VX,
     STATE_VY,
-    fetch_ahead,
     find_neighbours,
+    tell,
 )
 from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAREST_FLOATS, NEAREST_SLOTS
 from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, best_velocity, least_violation
@@ -302,7 +311,7 @@ def _agent_obstacles(
 
 @lean_kernel
 def choose_with_workspaces(
-    start, stop, cells, states, columns, frame, parameters, margin, out,
+    start, stop, cells, states, own, frame, parameters, margin,
     floats, slots, planes, owner, work, lines, distances, found, counts,
 ):  # fmt: skip
     """Do what `choose_by_velocity_obstacles` says, with workspaces;
@@ -323,8 +332,7 @@ def choose_with_workspaces(
     )
     origin, table = cells.origin, cells.shape
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
-    entity, velocity, preferred, radii, speeds, active, zones, reaches = columns
-    chosen, diagnoses, blockers, neighbour_counts, _ = out
+    numbers, ids = own
     wall_shape, wall_link, zone_start, zone_wall = frame
     halvings, longest = (
         0,
@@ -333,27 +341,19 @@ def choose_with_workspaces(
     while (1 << halvings) < longest and halvings < 30:
         halvings += 1
     for slot in range(np.uint64(start), np.uint64(stop)):
-        row = np.uint64(cells_row[slot])
-        fetch_ahead(cells_row, slot, columns, out)
-        if active[row] == 0:
-            chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], neighbour_counts[row] = (
-                0.0,
-                0.0,
-                NOT_ASKED,
-                NOBODY,
-                0,
-            )
+        if numbers[slot, OWN_DECIDES] == 0.0:
+            tell(numbers, slot, 0.0, 0.0, NOBODY, NOT_ASKED, 0, 0)
             continue
         count = _U0
         if wanted > _U0:
             plane = plane_numbers(origin, table, cells_plane[slot])
             count = find_neighbours(
                 cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot,
-                wanted, farthest, margin, row, reaches, floats, slots,
+                wanted, farthest, margin, numbers, floats, slots,
             )  # fmt: skip
-        speed, radius = speeds[row], radii[row]
+        speed, radius, zone = numbers[slot, OWN_MAXIMUM], numbers[slot, OWN_RADIUS], ids[slot, OWN_ZONE]
         fast = np.float32(speed)
-        walls, first_wall, end_wall = _U0, zone_start[zones[row]], zone_start[zones[row] + 1]
+        walls, first_wall, end_wall = _U0, zone_start[zone], zone_start[zone + 1]
         if first_wall < end_wall:
             x, y, sight = cells_x[slot], cells_y[slot], speed / parameters.per_wall_horizon + radius
             for nth in range(
@@ -375,11 +375,12 @@ def choose_with_workspaces(
         made = _agent_obstacles(
             cells_x, cells_y, cells_row, states, slot, count, slots, parameters, fast, planes, walls, owner
         )
-        preferred_x, preferred_y = limited(preferred[row, 0], preferred[row, 1], speed)
-        chosen_x, chosen_y = preferred_x, preferred_y
-        objective = objective_of(
-            preferred_x, preferred_y, velocity[row, 0], velocity[row, 1], speed, parameters
+        preferred_x, preferred_y = limited(
+            numbers[slot, OWN_PREFERRED_X], numbers[slot, OWN_PREFERRED_Y], speed
         )
+        chosen_x, chosen_y = preferred_x, preferred_y
+        own_x, own_y = numbers[slot, OWN_VX], numbers[slot, OWN_VY]
+        objective = objective_of(preferred_x, preferred_y, own_x, own_y, speed, parameters)
         near_x, near_y = np.float32(preferred_x), np.float32(preferred_y)
         steps, x, y, binding = _best_possible(
             planes,
@@ -396,7 +397,7 @@ def choose_with_workspaces(
         )
         diagnosis = FEASIBLE if steps == 0 else RELAXED
         if steps < 0:
-            vx, vy = np.float32(velocity[row, 0]), np.float32(velocity[row, 1])
+            vx, vy = np.float32(own_x), np.float32(own_y)
             x, y, binding, diagnosis = _least_deep(planes, walls, made, fast, near_x, near_y, vx, vy, lines)
         counts[0], counts[1], counts[2], counts[3], counts[4] = walls, made, steps, binding, halvings
         blocker = np.int64(NOBODY)
@@ -404,14 +405,13 @@ def choose_with_workspaces(
             chosen_x, chosen_y = limited(np.float64(x), np.float64(y), speed)
             blocker = np.int64(WALL)
             if np.uint64(binding) >= walls:
-                blocker = entity[np.uint64(slots[CHOSEN + np.uint64(owner[np.uint64(binding)])])]
+                blocker = ids[np.uint64(slots[CHOSEN + np.uint64(owner[np.uint64(binding)])]), OWN_ENTITY]
         # where nothing binds, the preferred velocity itself, unrounded
-        chosen[row, 0], chosen[row, 1] = chosen_x, chosen_y
-        diagnoses[row], blockers[row], neighbour_counts[row] = diagnosis, blocker, count
+        tell(numbers, slot, chosen_x, chosen_y, blocker, diagnosis, count, 0)
 
 
 @kernel
-def choose_by_velocity_obstacles(start, stop, cells, states, columns, frame, parameters, margin, out):
+def choose_by_velocity_obstacles(start, stop, cells, states, own, frame, parameters, margin):
     """Choose velocities outside velocity obstacles for the agents of the slots start..stop.
 
     Parameters
@@ -420,14 +420,12 @@ def choose_by_velocity_obstacles(start, stop, cells, states, columns, frame, par
         Range of slots.
     cells : Cells
     states : (6 n,) float32
-        As `gather_states` wrote it, with the velocities by which sides are chosen.
-    columns : Columns
+    own : Own
+        As `pack_agents` wrote both, with the velocities by which sides are chosen. Receives what is chosen.
     frame : WallFrame
     parameters : VelocityObstacleParameters
     margin : float32, m
         How much farther than last time the last neighbour is looked for at first.
-    out : Choice
-        Rows of the agents in this range are written; `samples` are left alone.
 
     Notes
     -----
@@ -453,11 +451,10 @@ def choose_by_velocity_obstacles(start, stop, cells, states, columns, frame, par
         stop,
         cells,
         states,
-        columns,
+        own,
         frame,
         parameters,
         margin,
-        out,
         floats,
         slots,
         planes,

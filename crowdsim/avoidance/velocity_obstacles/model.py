@@ -62,7 +62,7 @@ class VelocityObstacleModel(NeighbourModel):
         return 5 * super().reason_rows()
 
     def reasons_of(
-        self, entity: int, row: int, arguments: ChooserArguments, choice: Choice
+        self, entity: int, row: int, arguments: ChooserArguments, choice: Choice, view: CrowdView
     ) -> list[NDArray[Any]]:
         """Return the obstacles of an agent, those of walls first, and the velocities that were looked at,
         or the half-planes where nothing was permitted.
@@ -96,14 +96,16 @@ class VelocityObstacleModel(NeighbourModel):
                 entity,
                 planes,
                 others,
-                _horizons(planes, counts, parameters, arguments.columns.active[rows] != 0),
+                _horizons(planes, counts, parameters, view.active[rows] == 1),
                 counts,
             )
         ]
         if counts.steps < 0:
             found_reasons.append(_half_planes(entity, lines, others, counts, choice.velocity[row]))
         else:
-            found_reasons.append(_candidates(entity, row, arguments, planes, work, others, counts, choice))
+            found_reasons.append(
+                _candidates(entity, row, view, parameters, planes, work, others, counts, choice)
+            )
         return found_reasons
 
 
@@ -216,7 +218,8 @@ def _half_planes(
 def _candidates(
     entity: int,
     row: int,
-    arguments: ChooserArguments,
+    view: CrowdView,
+    parameters: VelocityObstacleParameters,
     planes: NDArray[np.float32],
     work: NDArray[np.float32],
     others: NDArray[np.int64],
@@ -226,10 +229,9 @@ def _candidates(
     """Return the velocities that were looked at:
     the last search is made once more by the same kernel, which now writes them down.
     """
-    parameters, columns = arguments.parameters, arguments.columns
-    speed = float(columns.maximum_speed[row])
-    preferred_x, preferred_y = limited(*columns.preferred_velocity[row].tolist(), speed)
-    objective = objective_of(preferred_x, preferred_y, *columns.velocity[row].tolist(), speed, parameters)
+    speed = float(view.maximum_speed[row])
+    preferred_x, preferred_y = limited(*view.preferred_velocity[row].tolist(), speed)
+    objective = objective_of(preferred_x, preferred_y, *view.velocity[row].tolist(), speed, parameters)
     heeded = counts.obstacles - (counts.steps if parameters.drops else 0)
     found = Candidates(
         np.zeros((MOST_CANDIDATES, 3), np.float32), np.zeros(MOST_CANDIDATES, np.int64), np.zeros(1, np.int64)
