@@ -260,7 +260,11 @@ def _lay_out_slots(counts, start):
 
 @lean_kernel
 def _fill_cells(start, stop, position, plane_of_row, cells, cell_of_row, counts):
-    """Put each row of some lines into the next slot of its cell: rows keep their order within a cell."""
+    """Put each row of some lines into the next slot of its cell: rows keep their order within a cell.
+
+    Where there is one plane only, the planes of all slots are 0 already.
+    """
+    is_one_plane = cells.origin.shape[0] == 1
     for share in range(start, stop):
         first, last = _rows_of(share, plane_of_row, counts)
         own, far = counts[share], np.int64(AHEAD)
@@ -270,14 +274,16 @@ def _fill_cells(start, stop, position, plane_of_row, cells, cell_of_row, counts)
             prefetch(cells.x, ahead)
             prefetch(cells.y, ahead)
             prefetch(cells.row, ahead)
-            prefetch(cells.plane, ahead)
+            if not is_one_plane:
+                prefetch(cells.plane, ahead)
             cell = np.uint64(cell_of_row[row])
             slot = np.uint64(own[cell])
             own[cell] += np.uint32(1)
             cells.x[slot], cells.y[slot] = position[row, 0], position[row, 1]
             cells.row[slot] = np.uint32(row)
             cells.slot[row] = np.uint32(slot)
-            cells.plane[slot] = plane_of_row[row]
+            if not is_one_plane:
+                cells.plane[slot] = plane_of_row[row]
 
 
 @lean_kernel
@@ -542,7 +548,7 @@ class CellIndex:
         }
         kinds |= {"z": np.float64, "slope_x": np.float32, "slope_y": np.float32}
         self._slots = {name: np.zeros(self._capacity + LANES, dtype=kind) for name, kind in kinds.items()}
-        self._use = -1, False
+        self._use, self._has_planes = (-1, False), False
 
     def _planes(
         self, position: NDArray[np.float64], layer: NDArray[np.int32], team: Team
@@ -565,10 +571,14 @@ class CellIndex:
             greatest, high_x, high_y = max(greatest, each[1]), max(high_x, each[4]), max(high_y, each[5])
         planes = greatest - least + 1
         if planes == 1:
-            plane_of_row[:] = 0
+            if self._has_planes:
+                self._slots["plane_of_row"][:] = self._slots["plane"][:] = 0
+                self._has_planes = False
             self._box[0] = low_x, low_y, high_x, high_y
             self._count[0] = len(layer)
-        elif planes <= len(self._count):
+            return plane_of_row, 1
+        self._has_planes = True
+        if planes <= len(self._count):
             np.subtract(layer, np.int32(least), out=plane_of_row)
             _bound_planes(position, plane_of_row, self._box, self._count, planes)
         else:  # layers may be numbered with gaps

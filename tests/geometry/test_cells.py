@@ -115,6 +115,17 @@ def test_threads_sort_as_one_does(name, threads, monkeypatch):
     team.close()
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_was_sorted_before_leaves_nothing(order):
+    kept = CellIndex(1.0)
+    for name in [*worlds()][::order] * 2:  # floors come and go, and more agents after fewer
+        position, layer = worlds()[name]
+        layer = np.array(layer, dtype=np.int32)
+        found, fresh = kept.build(position, layer), CellIndex(1.0).build(position, layer)
+        for field in ("row", "slot", "plane", "start", "origin", "shape"):
+            assert np.array_equal(getattr(found, field), getattr(fresh, field)), (name, field)
+
+
 def test_buffers_are_kept_between_builds():
     index, rng = CellIndex(), np.random.default_rng(0)
     layer = np.zeros(1000, np.int32)
