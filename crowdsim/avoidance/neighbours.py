@@ -115,7 +115,7 @@ def find_nearest(
             for first in range(begin, end, _U16):
                 dx, dy = difference(cells_x, first, x), difference(cells_y, first, y)
                 index = numbers() + spread(np.int32(first))
-                within = (dx * dx + dy * dy < spread(square)) & (index < limit) & (index != own)
+                within = (index < limit) & (index != own) & (dx * dx + dy * dy < spread(square))
                 near = bits(within)
                 if has_heights and near != _U0:
                     within = within & on_same_ground(z, slope_x, slope_y, step, slot, first, dx, dy)

@@ -88,7 +88,7 @@ def near_slots(
             for first in range(begin, end, _U16):
                 dx, dy = difference(px, first, x), difference(py, first, y)
                 index, reach_of_pair = numbers() + spread(np.int32(first)), body + load(radius32, first)
-                close = (dx * dx + dy * dy < reach_of_pair * reach_of_pair) & (index < limit) & (index != own)
+                close = (index < limit) & (index != own) & (dx * dx + dy * dy < reach_of_pair * reach_of_pair)
                 if has_heights and bits(close) != _U0:
                     close = close & on_same_ground(z, slope_x, slope_y, step, slot, first, dx, dy)
                 if bits(close) != _U0:
