@@ -27,6 +27,7 @@ from crowdsim.avoidance.model import (
 from crowdsim.avoidance.plugins import described, where_raised
 from crowdsim.avoidance.registry import Origin
 from crowdsim.errors import CrowdsimError
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.decorator import kernel
 from crowdsim.kernels.threads import Team
 
@@ -96,7 +97,7 @@ def check_velocities(
                 row,
             )
         if fault == TOO_FAST:
-            speed = float(np.hypot(velocity[row, 0], velocity[row, 1]))
+            speed = float(hypots(velocity[row, 0], velocity[row, 1]))
             remedy = "shorten velocities to view.maximum_speed (crowdsim.geometry.speed.limit_speed)"
             raise ModelError(
                 (

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.clear_line import is_clear_line
 from crowdsim.navigation.mesh.mesh import make_flood
@@ -240,7 +241,7 @@ def rank_places(place, axis, near, far, distance, is_known, x, y, waited_for, aw
         free = 0
         for i in range(distance.size):
             if distance[i] != TAKEN:
-                away[i] = np.hypot(place[i, 0] - x, place[i, 1] - y)
+                away[i] = hypot(place[i, 0] - x, place[i, 1] - y)
                 scratch[free] = away[i]
                 free += 1
         farthest = _smallest(scratch, free, waited_for - 1)
@@ -267,7 +268,7 @@ def rank_places(place, axis, near, far, distance, is_known, x, y, waited_for, aw
         if worth < enough:
             continue
         if away[i] == UNKNOWN:
-            away[i] = np.hypot(place[i, 0] - x, place[i, 1] - y)
+            away[i] = hypot(place[i, 0] - x, place[i, 1] - y)
         if count < order.size:
             count += 1
         elif not _is_better(worth, away[i], enough, away[order[count - 1]]):

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import distance_to_segment
 from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.corridor.clear_line import is_clear_line
@@ -114,7 +115,7 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
         nearest, farthest = narrow if wants[row] == CORNER_ON_RIM else reach, -np.inf
         for k in range(fronts.goal_start[source[row]], fronts.goal_start[source[row] + 1]):
             ax, ay, bx, by = fronts.end[k, 0], fronts.end[k, 1], fronts.end[k, 2], fronts.end[k, 3]
-            width = np.hypot(bx - ax, by - ay)
+            width = hypot(bx - ax, by - ay)
             if width < narrow:
                 continue
             away = distance_to_segment(cx, cy, ax, ay, bx, by)
@@ -133,7 +134,7 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
         if weight <= 0.0:
             crowd[row] = NO_CROWD
             continue
-        width = np.hypot(bx - ax, by - ay)
+        width = hypot(bx - ax, by - ay)
         ux, uy = (bx - ax) / width, (by - ay) / width
         mx, my = 0.5 * (ax + bx), 0.5 * (ay + by)
         place[row, PATH] = min(0.5 * width, max(-0.5 * width, (cx - mx) * ux + (cy - my) * uy))
@@ -141,9 +142,7 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
         ahead = ux * (y - ay) - uy * (x - ax)
         place[row, HERE], place[row, AHEAD] = here, ahead
         ahead = max(0.0, ahead)
-        place[row, ORDER] = (
-            np.hypot(here + 0.5 * width, ahead) - np.hypot(here - 0.5 * width, ahead)
-        ) / width
+        place[row, ORDER] = (hypot(here + 0.5 * width, ahead) - hypot(here - 0.5 * width, ahead)) / width
         place[row, WEIGHT] = weight
 
 
@@ -217,7 +216,7 @@ def _lead_rows(start, stop, crowds, mesh, fronts, polygon, position, radius, ful
             if place[other, ORDER] < order or (place[other, ORDER] == order and m < k):
                 before += place[other, WEIGHT]
         share = min(1.0, others / full)
-        pace = np.hypot(velocity[row, 0], velocity[row, 1])
+        pace = hypot(velocity[row, 0], velocity[row, 1])
         if share <= 0.0 or pace <= 0.0:
             continue
         ax, ay, bx, by = (
@@ -226,7 +225,7 @@ def _lead_rows(start, stop, crowds, mesh, fronts, polygon, position, radius, ful
             fronts.end[crowd[row], 2],
             fronts.end[crowd[row], 3],
         )
-        width = np.hypot(bx - ax, by - ay)
+        width = hypot(bx - ax, by - ay)
         ux, uy = (bx - ax) / width, (by - ay) / width
         half = max(0.0, 0.5 * width - radius[row] - EDGE_M)
         at, here, ahead = place[row, PATH], place[row, HERE], max(0.0, place[row, AHEAD])
@@ -239,7 +238,7 @@ def _lead_rows(start, stop, crowds, mesh, fronts, polygon, position, radius, ful
         tx, ty = 0.5 * (ax + bx) + to * ux - out * uy, 0.5 * (ay + by) + to * uy + out * ux
         if not is_clear_line(mesh, polygon[row], x, y, tx, ty, radius[row], flood, state, crossed):
             continue
-        apart = np.hypot(tx - x, ty - y)
+        apart = hypot(tx - x, ty - y)
         if apart <= 0.0:
             continue
         velocity[row, 0], velocity[row, 1] = pace * (tx - x) / apart, pace * (ty - y) / apart

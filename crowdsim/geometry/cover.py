@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
+
 # How far discs stick out of the polygon at most: a hand's breadth. Half of it takes four times as many discs.
 BEYOND_M = 0.12
 _PITCH_SHARE = 4.8  # Side of a square piece whose disc sticks out by the same: 1 / (1 / sqrt(2) - 1 / 2).
@@ -37,7 +39,7 @@ def cover(
     `tests/geometry/test_cover.py`.
     """
     sides = np.roll(corners, -1, axis=0) - corners
-    length = np.hypot(sides[:, 0], sides[:, 1])
+    length = hypots(sides[:, 0], sides[:, 1])
     along = sides[int(np.argmax(length))] / length.max()
     frame = np.array([along, [-along[1], along[0]]])
     low, high = _in_frame(corners, frame).min(axis=0), _in_frame(corners, frame).max(axis=0)
@@ -55,7 +57,7 @@ def cover(
                     u, v = (0.5 * (box.min(axis=0) + box.max(axis=0))).tolist()
                     centre = u * frame[0] + v * frame[1]
                     centres.append(centre)
-                    radii.append(float(np.hypot(piece[:, 0] - centre[0], piece[:, 1] - centre[1]).max()))
+                    radii.append(float(hypots(piece[:, 0] - centre[0], piece[:, 1] - centre[1]).max()))
         found, radius = np.array(centres), np.array(radii)
         if (radius - _depth(corners, sides, length, found)).max() <= beyond + 1e-9:
             return found, radius

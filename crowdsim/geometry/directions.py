@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import inlined_kernel, kernel
 
 
@@ -51,5 +50,5 @@ def turned(hx, hy, ux, uy, cosine, sine):
     if aside < 0.0:
         sine = -sine
     x, y = hx * cosine - hy * sine, hx * sine + hy * cosine
-    length = np.hypot(x, y)
+    length = hypot(x, y)
     return x / length, y / length

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.lengths import dots, hypots
 
 # A vertex this near to a forced edge lies on it: crossings of tile borders are rounded to some 1e-10 m.
 ON_LINE_M = 1e-9
@@ -81,9 +82,9 @@ class _Flips:
             return []
         points = np.array(self.points) - (ax, ay)
         span = np.array([bx - ax, by - ay])
-        length = float(np.hypot(*span))
+        length = float(hypots(*span))
         along, aside = (
-            points @ span / length,
+            dots(points, span) / length,
             np.abs(points[:, 0] * span[1] - points[:, 1] * span[0]) / length,
         )
         near = np.flatnonzero((aside <= ON_LINE_M) & (along > ON_LINE_M) & (along < length - ON_LINE_M))

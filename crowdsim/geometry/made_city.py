@@ -17,6 +17,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.disk_cache import kept_arrays
 
 STREET_M = (8.0, 16.0)  # Width of streets, from house to house: drawn for each line of the net.
@@ -151,7 +152,7 @@ def _moved_in(corners: NDArray[np.float64], inset: tuple[float, ...]) -> NDArray
     own distance (m).
     """
     side = np.roll(corners, -1, axis=0) - corners
-    side /= np.hypot(*side.T)[:, None]
+    side /= hypots(*side.T)[:, None]
     begin = corners + np.array(inset)[:, None] * np.column_stack([-side[:, 1], side[:, 0]])
     found = []
     for here in range(4):
@@ -187,7 +188,7 @@ def _houses_on(lot: Any, has_court: bool, rng: np.random.Generator) -> Iterator[
 def _with_gate(lot: Any, court: Any) -> Any:
     """Return what is left of a lot without its court and a gate from the middle of its longest side."""
     corners = shapely.get_coordinates(lot.exterior)
-    longest = int(np.argmax(np.hypot(*np.diff(corners, axis=0).T)))
+    longest = int(np.argmax(hypots(*np.diff(corners, axis=0).T)))
     middle = 0.5 * (corners[longest] + corners[longest + 1])
     inside = np.array(court.centroid.coords[0])
     gate = shapely.LineString([middle + (middle - inside), inside]).buffer(0.5 * PASSAGE_M, cap_style="flat")
@@ -200,7 +201,7 @@ def _halves(lot: Any, share: float) -> Iterator[Any]:
     """Return the two pieces of a lot on the sides of a passage across its longer side."""
     corners = shapely.get_coordinates(shapely.minimum_rotated_rectangle(lot).exterior)
     sides = np.diff(corners, axis=0)[:2]
-    longer = int(np.argmax(np.hypot(*sides.T)))
+    longer = int(np.argmax(hypots(*sides.T)))
     along, across = sides[longer], sides[1 - longer]
     at = corners[longer] + share * along
     passage = shapely.LineString([at - 2.0 * across, at + 2.0 * across]).buffer(

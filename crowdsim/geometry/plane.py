@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import lean_kernel
 
 ORIENTATION_ERROR = 3.3306690738754716e-16  # (3 + 16 eps) eps with eps = 2**-53: [Shewchuk 1997],
@@ -67,7 +68,7 @@ def nearest_on_segment(px, py, ax, ay, bx, by):
 def distance_to_segment(px, py, ax, ay, bx, by):
     """Return the distance (m) from p to segment ab."""
     x, y = nearest_on_segment(px, py, ax, ay, bx, by)
-    return np.hypot(px - x, py - y)
+    return hypot(px - x, py - y)
 
 
 @lean_kernel
@@ -99,7 +100,7 @@ def segments_apart(ax, ay, bx, by, cx, cy, dx, dy):
         ux, uy = ex - sx, ey - sy
         length2 = ux * ux + uy * uy
         t = min(1.0, max(0.0, ((px - sx) * ux + (py - sy) * uy) / length2)) if length2 > 0.0 else 0.0
-        best = min(best, np.hypot(px - sx - t * ux, py - sy - t * uy))
+        best = min(best, hypot(px - sx - t * ux, py - sy - t * uy))
     return best
 
 
@@ -131,7 +132,7 @@ def arc_tangent(x):
     The angle is halved three times, atan x = 2 atan(x / (1 + sqrt(1 + x x))), and then summed from its
     series.
     """
-    x = x / (1.0 + np.hypot(1.0, x))  # the square of a huge x would be infinite
+    x = x / (1.0 + hypot(1.0, x))  # the square of a huge x would be infinite
     x = x / (1.0 + np.sqrt(1.0 + x * x))
     x = x / (1.0 + np.sqrt(1.0 + x * x))
     square = x * x
@@ -144,8 +145,8 @@ def arc_tangent(x):
 @lean_kernel
 def angle_between(ux, uy, vx, vy):
     """Return the angle (radians, 0..pi) between two unit vectors."""
-    apart = np.hypot(ux - vx, uy - vy)
-    together = np.hypot(ux + vx, uy + vy)
+    apart = hypot(ux - vx, uy - vy)
+    together = hypot(ux + vx, uy + vy)
     if together <= 1e-300:
         return 3.141592653589793
     return 2.0 * arc_tangent(apart / together)

@@ -16,6 +16,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.lengths import dots, lengths_of
 
 # Vertices nearer than this are one: exporters round to some digits. Far below the thinnest wall, a
 # centimetre.
@@ -149,8 +150,8 @@ def _welded(
 def _heights_of(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the least height (m) of each triangle: twice its area over its longest side."""
     a, b, c = (vertices[faces[:, k]] for k in range(3))
-    longest = np.max([np.linalg.norm(q - p, axis=1) for p, q in ((a, b), (b, c), (c, a))], axis=0)
-    return np.linalg.norm(np.cross(b - a, c - a), axis=1) / np.maximum(longest, 1e-300)
+    longest = np.max([lengths_of(q - p) for p, q in ((a, b), (b, c), (c, a))], axis=0)
+    return lengths_of(np.cross(b - a, c - a)) / np.maximum(longest, 1e-300)
 
 
 def edges_of(faces: NDArray[np.int64]) -> dict[tuple[int, int], list[tuple[int, bool]]]:
@@ -181,11 +182,11 @@ def _without_t_junctions(
         (a, b), face = lone[row]
         vertex = int(used[place])
         span = vertices[b] - vertices[a]
-        share = float((vertices[vertex] - vertices[a]) @ span / (span @ span))
+        share = float(dots(vertices[vertex] - vertices[a], span) / dots(span, span))
         if (
             vertex in faces[face]
             or not 0.0 < share < 1.0
-            or np.linalg.norm(vertices[a] + share * span - vertices[vertex]) > 2.0 * WELD_M
+            or lengths_of(vertices[a] + share * span - vertices[vertex]) > 2.0 * WELD_M
         ):
             continue
         hits[face].setdefault((a, b), []).append((share, vertex))
@@ -245,12 +246,8 @@ def _turned_alike(
             (f, up), (g, also_up) = at
             neighbours[f].append((g, up == also_up))
             neighbours[g].append((f, up == also_up))
-    area = 0.5 * np.linalg.norm(
-        np.cross(
-            vertices[faces[:, 1]] - vertices[faces[:, 0]], vertices[faces[:, 2]] - vertices[faces[:, 0]]
-        ),
-        axis=1,
-    )
+    one, other = (vertices[faces[:, k]] - vertices[faces[:, 0]] for k in (1, 2))
+    area = 0.5 * lengths_of(np.cross(one, other))
     side = np.full(len(faces), -1, dtype=np.int64)
     turn = np.zeros(len(faces), dtype=np.bool_)
     for first in range(len(faces)):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M, Plane
+from crowdsim.geometry.lengths import dots, hypots, lengths_of
 from crowdsim.geometry.soup import Soup, edges_of
 
 GRID_M = 2.0**-20  # As of plans: patches share their corners to the last bit.
@@ -99,10 +100,10 @@ def walkable_patches(soup: Soup, rules: SurfaceRules | None = None) -> list[Patc
     corners = soup.vertices[soup.faces]
     corners = np.concatenate([np.round(corners[:, :, :2] / GRID_M) * GRID_M, corners[:, :, 2:]], axis=2)
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    length = np.linalg.norm(normal, axis=1)
+    length = lengths_of(normal)
     up = np.divide(normal[:, 2], length, out=np.zeros_like(length), where=length > 0.0)
     level = np.maximum(np.abs(normal[:, 2]), 1e-300)
-    ground = np.flatnonzero((up > UPRIGHT) & (np.hypot(normal[:, 0], normal[:, 1]) <= rules.steepest * level))
+    ground = np.flatnonzero((up > UPRIGHT) & (hypots(normal[:, 0], normal[:, 1]) <= rules.steepest * level))
     if not len(ground):
         return []
     slope = np.zeros((len(corners), 2))
@@ -178,7 +179,7 @@ def _with_corners(ground: Any, corners: NDArray[Any]) -> Any:
         for k, (a, b) in enumerate(itertools.pairwise(points)):
             side = near[shapely.dwithin(near, shapely.LineString([a, b]), NEAR_M)]
             for x, y in shapely.get_coordinates(side).tolist():
-                share = float(((x, y) - a) @ (b - a) / ((b - a) @ (b - a)))
+                share = float(dots((x, y) - a, b - a) / dots(b - a, b - a))
                 if 0.0 < share < 1.0 and (x, y) not in own:
                     stops.append((k + share, (x, y)))
         rings.append([point for _, point in sorted(stops)])
@@ -249,7 +250,7 @@ def _neighbours(soup: Soup, faces: _Faces) -> dict[int, list[tuple[int, tuple[in
         # Turned to the side of the faces that run along the edge downwards (in vertex numbers): their ground
         # lies on its right.
         left, right = (
-            max(side, key=lambda face: (float(sign * (faces.slope[face] @ across)), -face))
+            max(side, key=lambda face: (float(sign * dots(faces.slope[face], across)), -face))
             for side, sign in zip(sides, (1.0, -1.0), strict=True)
         )
         found[left].append((right, edge))
@@ -494,7 +495,7 @@ def _with_common_corners(free: Sequence[Any]) -> dict[int, list[Any]]:
         stops: dict[int, list[tuple[float, tuple[float, float]]]] = defaultdict(list)
         for k, v in zip(segment[foreign].tolist(), vertex[foreign].tolist(), strict=True):
             span = after[k] - own[k]
-            share = float((corners[v] - own[k]) @ span / max(float(span @ span), 1e-300))
+            share = float(dots(corners[v] - own[k], span) / max(float(dots(span, span)), 1e-300))
             if (
                 0.0 < share < 1.0
                 and not np.array_equal(corners[v], own[k])

@@ -27,6 +27,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.lengths import hypot, hypots
 from crowdsim.geometry.plane import in_circle_for_sure, turns_left_for_sure
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.kernels.decorator import kernel
@@ -334,7 +335,7 @@ def find_feet(
             done += 1
             ax, ay = vertices[a, 0], vertices[a, 1]
             dx, dy = vertices[b, 0] - ax, vertices[b, 1] - ay
-            length = np.hypot(dx, dy)
+            length = hypot(dx, dy)
             along = ((px - ax) * dx + (py - ay) * dy) / (length * length)
             height = (dx * (py - ay) - dy * (px - ax)) / length
             if along < -SHARE_SLACK or along > 1.0 + SHARE_SLACK or height > widest_gap:
@@ -421,7 +422,7 @@ def _gap_feet(
     order = np.lexsort((along[:found], slot[:found]))
     slot, along, height = slot[order], along[order], height[order]
     start, end = vertices[triangles[slot // 3, slot % 3]], vertices[triangles[slot // 3, (slot % 3 + 1) % 3]]
-    length = np.hypot(*(end - start).T)
+    length = hypots(*(end - start).T)
     into = np.stack([start[:, 1] - end[:, 1], end[:, 0] - start[:, 0]], axis=1) / length[:, None]
     centre = start + along[:, None] * (end - start) + 0.5 * height[:, None] * into
     owner, side = np.nonzero(is_wall)

@@ -9,6 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import dots, hypots
 from crowdsim.measures.deadlock_graph import find_waits, linked_parts, strong_parts
 from crowdsim.measures.deadlock_places import (
     GAP_REACH_M,
@@ -126,9 +127,9 @@ class Moment:
         to their next corner, or, at it, where they would like to; 0 for the others.
         """
         to = self.next_corner - self.position
-        here = np.hypot(to[:, 0], to[:, 1]) < 0.01
+        here = hypots(to[:, 0], to[:, 1]) < 0.01
         to[here] = self.preferred_velocity[here]
-        length = np.hypot(to[:, 0], to[:, 1])
+        length = hypots(to[:, 0], to[:, 1])
         to[(length < 1e-3) | (self.activity != AgentState.WALKING)] = 0.0
         return to / np.where(length < 1e-3, 1.0, length)[:, None]
 
@@ -349,7 +350,7 @@ class Diagnosed:
         """Return whether `other` is where the path of `row` ends."""
         moment = self.moment
         corner = moment.next_corner[row]
-        apart = float(np.hypot(*(moment.position[other] - corner)))
+        apart = float(hypots(*(moment.position[other] - corner)))
         return (
             apart < moment.radius[row] + moment.radius[other]
             and goal_distance(moment.goals, int(moment.goal[row]), corner) <= AT_GOAL_M
@@ -427,7 +428,7 @@ class Diagnosed:
             (moment.layer[near] == moment.layer[row])
             & (np.abs(moment.position[near, 1] - moment.position[row, 1]) <= reach)
         ]
-        apart = np.hypot(*(moment.position[near] - moment.position[row]).T)
+        apart = hypots(*(moment.position[near] - moment.position[row]).T)
         return np.sort(near[apart - moment.radius[near] - moment.radius[row] <= gap])
 
     def _cause_of_ring(self, members: list[int]) -> tuple[Cause, Gap | None]:
@@ -468,8 +469,8 @@ class Diagnosed:
             & (moment.entity <= moment.highest_person)
         )
         along, beyond = gap.b - gap.a, moment.position[gets_on] - gap.a
-        share = ((beyond @ along) / max(gap.width * gap.width, 1e-300)).clip(0.0, 1.0)
-        apart = np.hypot(*(beyond - share[:, None] * along).T)
+        share = (dots(beyond, along) / max(gap.width * gap.width, 1e-300)).clip(0.0, 1.0)
+        apart = hypots(*(beyond - share[:, None] * along).T)
         return bool(np.any(apart - moment.radius[gets_on] <= GAP_REACH_M))
 
     def _cosine(self, a: int, b: int) -> float:

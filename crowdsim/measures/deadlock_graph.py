@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
+
 # Agents that are nearer touch: contacts are pushed apart to within 1 cm, and avoidance stops short of one by
 # some centimetres.
 TOUCH_M = 0.05
@@ -79,7 +81,7 @@ def pairs_within(
     offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
     j = order[np.repeat(begin, count) + offset]
     apart = position[j] - position[i]
-    near = (i != j) & (layer[i] == layer[j]) & (np.hypot(apart[:, 0], apart[:, 1]) <= reach)
+    near = (i != j) & (layer[i] == layer[j]) & (hypots(apart[:, 0], apart[:, 1]) <= reach)
     return i[near], j[near]
 
 
@@ -122,7 +124,7 @@ def find_waits(
         nothing = np.zeros(0, dtype=np.int64)
         return Waits(nothing, nothing.copy(), np.zeros(0, dtype=np.uint8), np.zeros(0))
     i, j = pairs_within(position, layer, rows, float(radius[rows].max() + radius.max()) + TOUCH_M)
-    touches = np.hypot(*(position[j] - position[i]).T) - radius[i] - radius[j] <= TOUCH_M
+    touches = hypots(*(position[j] - position[i]).T) - radius[i] - radius[j] <= TOUCH_M
     i, j = i[touches], j[touches]
     ahead = _ahead(position, direction, i, j)
     i, j = i[ahead >= TOUCH_AHEAD], j[ahead >= TOUCH_AHEAD]
@@ -139,7 +141,7 @@ def find_waits(
     kinds = np.zeros(len(edge), dtype=np.uint8)
     np.bitwise_or.at(kinds, place, kind)
     source, target = edge // len(entity), edge % len(entity)
-    gap = np.hypot(*(position[target] - position[source]).T) - radius[source] - radius[target]
+    gap = hypots(*(position[target] - position[source]).T) - radius[source] - radius[target]
     return Waits(source, target, kinds, gap)
 
 
@@ -159,7 +161,7 @@ def _behind(
     apart = position[j] - position[i]
     along = apart[:, 0] * direction[i, 0] + apart[:, 1] * direction[i, 1]
     across = np.abs(apart[:, 1] * direction[i, 0] - apart[:, 0] * direction[i, 1])
-    gap = np.hypot(apart[:, 0], apart[:, 1]) - radius[i] - radius[j]
+    gap = hypots(apart[:, 0], apart[:, 1]) - radius[i] - radius[j]
     before = (along > 0.0) & (across < radius[i] + radius[j]) & (gap <= BEHIND_M)
     i, j, gap = i[before], j[before], gap[before]
     order = np.lexsort((j, gap, i))
@@ -174,7 +176,7 @@ def _ahead(
     1 for those at the same place.
     """
     apart = position[j] - position[i]
-    length = np.hypot(apart[:, 0], apart[:, 1])
+    length = hypots(apart[:, 0], apart[:, 1])
     along = apart[:, 0] * direction[i, 0] + apart[:, 1] * direction[i, 1]
     return np.where(length > 0.0, along / np.where(length > 0.0, length, 1.0), 1.0)
 

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
+
 # Farther from its rim than this before a gap nobody is at it. Larger takes crowds in rooms for arches at
 # their doors.
 GAP_REACH_M = 1.0
@@ -95,7 +97,7 @@ def wall_distances(points: NDArray[np.float64], walls: Segments) -> NDArray[np.f
     if not len(walls.start):
         return np.full(len(points), np.inf)
     apart = feet(points, walls) - points[:, None]
-    return np.hypot(apart[..., 0], apart[..., 1]).min(axis=1)
+    return hypots(apart[..., 0], apart[..., 1]).min(axis=1)
 
 
 def gap_ahead(
@@ -135,7 +137,7 @@ def gap_ahead(
         return None, nobody
     corners = np.unique(np.concatenate([walls.start, walls.end]), axis=0)
     ends = feet(corners, walls)
-    width = np.hypot(ends[..., 0] - corners[:, None, 0], ends[..., 1] - corners[:, None, 1])
+    width = hypots(ends[..., 0] - corners[:, None, 0], ends[..., 1] - corners[:, None, 1])
     c, w = np.nonzero((width > 1e-6) & (width <= widest))
     order = np.lexsort((w, c, np.round(width[c, w], 6)))
     for at, wall in zip(c[order].tolist(), w[order].tolist(), strict=True):
@@ -162,7 +164,7 @@ def _through(
     gap = Segments(a[None], b[None], np.zeros(1, dtype=np.int32))
     at = wall_distances(position, gap) <= GAP_REACH_M + radius
     to = corner - position
-    length = np.hypot(to[:, 0], to[:, 1])
+    length = hypots(to[:, 0], to[:, 1])
     ahead = corner + to * (0.5 / np.maximum(length, 1e-9))[:, None]
     crosses = lines_cut(position, ahead, gap) & (length > 1e-3)
     # Where the gap is reached, the line must not have gone through a wall: then it would be a gap on the
@@ -170,7 +172,7 @@ def _through(
     foot = feet(position, gap)[:, 0]
     is_open = ~lines_cut(position, foot + (position - foot) * 1e-3, walls)
     goes = at & is_open & (crosses | (wall_distances(corner, gap) <= radius + 0.1))
-    normal = np.array([b[1] - a[1], a[0] - b[0]]) / np.hypot(*(b - a))
+    normal = np.array([b[1] - a[1], a[0] - b[0]]) / hypots(*(b - a))
     beside = position - 0.5 * (a + b)
     side, heading = (
         beside[:, 0] * normal[0] + beside[:, 1] * normal[1],
@@ -210,7 +212,7 @@ def is_shut_in(
     points = np.stack([x.ravel(), y.ravel()], axis=1)
     free = wall_distances(points, walls) >= radius - SQUEEZE_M
     for place, size in zip(others, other_radius.tolist(), strict=True):
-        free &= np.hypot(points[:, 0] - place[0], points[:, 1] - place[1]) >= radius + size - SQUEEZE_M
+        free &= hypots(points[:, 0] - place[0], points[:, 1] - place[1]) >= radius + size - SQUEEZE_M
     ground = free.reshape(x.shape)
     ground[side, side] = True
     flood = np.zeros_like(ground)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.scenario.model import Event
 from crowdsim.world.columns import AgentState, PathStatus, Wait
 
@@ -87,7 +88,7 @@ def wants_on(
         path_status, (PathStatus.NONE, PathStatus.PENDING, PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS)
     )
     halted = (is_driven != 0) & (
-        np.hypot(preferred_velocity[:, 0], preferred_velocity[:, 1]) < HALTED_SPEED_M_S
+        hypots(preferred_velocity[:, 0], preferred_velocity[:, 1]) < HALTED_SPEED_M_S
     )
     wants = (walks | stands) & ~halted & (waits == Wait.NOTHING)
     return wants & has_path & walks if door_opens_later else wants

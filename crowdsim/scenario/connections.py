@@ -5,6 +5,7 @@ drops.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -139,7 +140,7 @@ def is_one_way(kind: str, shape: Any) -> bool:
 
 def fall_s(fall: float) -> float:
     """Return how long it takes to fall so far (m) from rest, s."""
-    return float((2.0 * fall / GRAVITY_M_S2) ** 0.5)
+    return math.sqrt(2.0 * fall / GRAVITY_M_S2)
 
 
 def resolve_connections(

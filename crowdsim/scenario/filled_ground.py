@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import Terrain
+from crowdsim.geometry.lengths import lengths_of
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.surface import Patch
 from crowdsim.kernels.disk_cache import kept_arrays
@@ -82,7 +83,7 @@ class Triangles:
         """Return the triangles that are there with some parts and have an area, and their surfaces."""
         there = self.those_there(parts)
         edges = self.corners[:, 1:] - self.corners[:, :1]
-        there &= np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1) >= 2.0 * _LEAST_AREA_M2
+        there &= lengths_of(np.cross(edges[:, 0], edges[:, 1])) >= 2.0 * _LEAST_AREA_M2
         return self.corners[there], self.surfaces[there]
 
     def kept(self, parts: Sequence[int], *, is_lenient: bool = False) -> FilledCells:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -91,7 +92,7 @@ class Jumps:
         if time <= 0.0:
             return "it is where it stands"
         rise = 0.5 * GRAVITY_M_S2 * time - fall / time
-        most = float((2.0 * GRAVITY_M_S2 * self.spring) ** 0.5)
+        most = math.sqrt(2.0 * GRAVITY_M_S2 * self.spring)
         if rise > most + 1e-9:
             return (
                 f"it takes {time:.2f} s at {self.speed:g} m/s, so one has to leave the ground upwards at "

@@ -11,6 +11,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.cover import BEYOND_M, cover
+from crowdsim.geometry.lengths import hypots
 from crowdsim.scenario.geometry import FloorNames, Geometry
 from crowdsim.scenario.limits import MAX_DISCS
 from crowdsim.scenario.schema import DiscShape, ObstacleShape, WaypointShape
@@ -259,7 +260,7 @@ def _turning(
         problems.add((*path, "turns"), "a speed of 0 rad/s turns nothing", "Leave turns out.", key=True)
     else:
         speed = float(shape.turns)
-        rim = abs(speed) * float((np.hypot(centre[:, 0], centre[:, 1]) + radius).max())
+        rim = abs(speed) * float((hypots(centre[:, 0], centre[:, 1]) + radius).max())
         if rim > _MOST_SPEED:
             problems.add(
                 (*path, "turns"),
@@ -300,9 +301,9 @@ def _timetable(shape: ObstacleShape, path: Path, problems: Problems) -> Timetabl
     for number, point in enumerate(points):
         if number and point != points[number - 1]:
             assert shape.speed is not None
-            now += float(
-                np.hypot(point[0] - points[number - 1][0], point[1] - points[number - 1][1])
-            ) / float(shape.speed)
+            now += float(hypots(point[0] - points[number - 1][0], point[1] - points[number - 1][1])) / float(
+                shape.speed
+            )
             times.append(now)
             where.append(point)
         if waits[number] > 0.0:

@@ -13,6 +13,7 @@ import numpy as np
 import shapely
 
 from crowdsim.geometry.floor_plans import MEETS_M, Plane, gap_of_line
+from crowdsim.geometry.lengths import dots
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.geometry import (
@@ -167,7 +168,7 @@ def _connection(
         return None
     across = np.subtract(foot[1], foot[0]) / math.dist(*foot)
     along = np.array([-across[1], across[0]])
-    run = float(along @ (np.mean(head, axis=0) - np.mean(foot, axis=0)))
+    run = float(dots(along, np.mean(head, axis=0) - np.mean(foot, axis=0)))
     slope = along * (rise / run)
     footprint = shapely.orient_polygons(shapely.Polygon([*foot, *head[::-1]]))
     usual = _STAIR_SPEEDS if shape.kind == "stair" else _RAMP_SPEEDS
@@ -199,7 +200,7 @@ def _complaint(foot: Any, head: Any, rise: float) -> tuple[str, str] | None:
         )
     across = np.subtract(foot[1], foot[0]) / width
     along = np.array([-across[1], across[0]])
-    runs = [float(along @ np.subtract(point, foot[0])) for point in head]
+    runs = [float(dots(along, np.subtract(point, foot[0]))) for point in head]
     if abs(runs[0] - runs[1]) > PARALLEL_M:
         return (
             (

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from crowdsim.geometry.lengths import hypots
+
 
 def ticks_in(seconds: ArrayLike, tick: float) -> NDArray[np.int64]:
     """Return how many ticks last at least so many seconds;
@@ -105,7 +107,7 @@ class Timetable:
         if len(self.times) < 2:
             return 0.0
         legs = np.diff(self.points, axis=0)
-        return float((np.hypot(legs[:, 0], legs[:, 1]) / np.diff(self.times)).max())
+        return float((hypots(legs[:, 0], legs[:, 1]) / np.diff(self.times)).max())
 
     def stands(self, begin: float, end: float, since: float, least: float) -> bool:
         """Return whether it does not move from `begin` to `end` and had not for so long before.

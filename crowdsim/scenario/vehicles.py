@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.scenario.schema_vehicles import VehicleShape
 
 MOST_DISCS = 40  # That cover one.
@@ -54,7 +56,7 @@ class Vehicle:
     @property
     def speed_in_curves(self) -> float:
         """Speed on the least radius, m/s."""
-        return float(min(self.speed, (self.lateral * self.turning_radius) ** 0.5))
+        return min(self.speed, math.sqrt(self.lateral * self.turning_radius))
 
     def corners(self) -> list[tuple[float, float]]:
         """Return its outline, closed: each corner before the rear axle and to the left of it, m."""
@@ -72,7 +74,7 @@ class Vehicle:
         count = max(1, min(MOST_DISCS, int(np.ceil(1.6 * self.length / self.width))))
         part = self.length / count
         middles = np.array([part * (number + 0.5) - self.overhang for number in range(count)])
-        return middles, float(np.hypot(0.5 * self.width, 0.5 * part))
+        return middles, float(hypots(0.5 * self.width, 0.5 * part))
 
     def data(self) -> dict[str, Any]:
         """Return it as a scenario says it."""
@@ -86,7 +88,7 @@ def vehicle_from(shape: VehicleShape) -> Vehicle:
     heading: tuple[float, float] | None = None
     if shape.heading is not None:
         x, y = shape.heading
-        size = float(np.hypot(x, y))
+        size = float(hypots(x, y))
         heading = (float(x) / size, float(y) / size) if size > 0.0 else None
     return Vehicle(
         length=length,

@@ -12,6 +12,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.scenario.connections import Connection
 from crowdsim.scenario.geometry import FloorNames, Geometry
 from crowdsim.scenario.limits import MAX_AGENTS, MAX_ON_WAYPATHS
@@ -116,7 +117,7 @@ class Waypath:
         forward = np.sign(end - begin) or 1.0
         part = np.clip(np.searchsorted(self.along, at, side="right") - 1, 0, len(self.line) - 2)
         step = forward * (self.line[part + 1] - self.line[part])
-        return place, step / np.hypot(*step.T)[:, None]
+        return place, step / hypots(*step.T)[:, None]
 
 
 def fastest_factor(shapes: Mapping[str, WaypathShape], group: str) -> float:
@@ -192,7 +193,7 @@ def _resolved(
             )
     points = [_point(each) for each in shape.points]
     corner = np.array([[float(x) + 0.0, float(y) + 0.0] for x, y in (point for point, _ in points)])
-    apart = np.hypot(*np.diff(corner, axis=0).T)
+    apart = hypots(*np.diff(corner, axis=0).T)
     if (apart < _LEAST_M).any():
         number = int(np.argmin(apart)) + 1
         problems.add(
@@ -210,7 +211,7 @@ def _resolved(
     layer = floors.layer(shape, path, shapely.Point(corner[0]))
     line = _spline(corner) if shape.smooth else corner
     waypoint = np.arange(len(corner)) * (PIECES if shape.smooth else 1)
-    along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
+    along = np.concatenate([[0.0], np.cumsum(hypots(*np.diff(line, axis=0).T))])
     written = {
         "points": [_written(point, what) for point, what in points],
         "one_way": shape.one_way,
@@ -254,7 +255,7 @@ def _spline(corner: NDArray[np.float64]) -> NDArray[np.float64]:
     it has no loops or cusps between them [Yuksel 2011].
     """
     ends = np.concatenate([[2.0 * corner[0] - corner[1]], corner, [2.0 * corner[-1] - corner[-2]]])
-    knot = np.concatenate([[0.0], np.cumsum(np.sqrt(np.hypot(*np.diff(ends, axis=0).T)))])
+    knot = np.concatenate([[0.0], np.cumsum(np.sqrt(hypots(*np.diff(ends, axis=0).T)))])
     found = []
     for k in range(len(corner) - 1):
         p, t = ends[k : k + 4], knot[k : k + 4]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.grid.parameters import CellParameters, PathParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
@@ -200,7 +201,7 @@ def _gap_of_width(mesh: NavMesh, width: float) -> tuple[float, float]:
     for polygon in range(mesh.polygon_count):
         corners = mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]]
         points = mesh.vertex[corners, :2]
-        span = np.hypot(points[:, None, 0] - points[None, :, 0], points[:, None, 1] - points[None, :, 1])
+        span = hypots(points[:, None, 0] - points[None, :, 0], points[:, None, 1] - points[None, :, 1])
         hits = np.argwhere(span == width)
         for i, j in hits:
             if mesh.is_wall_vertex[corners[i]] == 1 and mesh.is_wall_vertex[corners[j]] == 1:

@@ -8,6 +8,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.scenario.connections import Connection, End
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.entrances import triangles_of
@@ -117,7 +118,7 @@ def _take_off(scenario: Scenario, number: int, portals: Portals, slot: int) -> G
         scenario.geometry.grounds[max(0, floor)], shapely.box(*(point - NEAR_M), *(point + NEAR_M))
     )
     beside = spots_round(near, shapely.Point(point), point, [])
-    apart = np.hypot(*(beside - point).T)
+    apart = hypots(*(beside - point).T)
     spots = np.concatenate([point[None, :], beside[(apart > 0.0) & (apart <= BESIDE_M)]])
     return Gate(number, 0, floor, point, np.zeros((0, 3, 2)), spots, moves_up=False)
 
@@ -153,7 +154,7 @@ def middle_of(scenario: Scenario, end: End) -> NDArray[np.float64]:
 def line_spots(end: End) -> NDArray[np.float64]:
     """Return places along a line from its head on, (s, 2) m."""
     corner = np.array(end.line)
-    step = np.hypot(*np.diff(corner, axis=0).T)
+    step = hypots(*np.diff(corner, axis=0).T)
     along = np.concatenate([[0.0], np.cumsum(step)])
     at = np.arange(int(np.floor(along[-1] / SPACING_M + 1e-9)) + 1) * SPACING_M
     part = np.minimum(np.searchsorted(along, at, side="right") - 1, len(step) - 1)
@@ -176,10 +177,10 @@ def spots_round(
     steps = np.arange(-int(REACH_M / SPACING_M), int(REACH_M / SPACING_M) + 1) * SPACING_M
     place = np.round(point + np.array([[x, y] for y in steps for x in steps]), 6)
     free = shapely.difference(shapely.buffer(ground, -CLEAR_M), shapely.buffer(area, max(clear, 1e-5)))
-    apart = np.hypot(*(place - point).T)
+    apart = hypots(*(place - point).T)
     fits = shapely.contains_xy(free, *place.T) & (apart <= REACH_M)
     for other in others:
-        fits &= apart <= np.hypot(*(place - other).T)
+        fits &= apart <= hypots(*(place - other).T)
     place, apart = place[fits], apart[fits]
     lines = (
         shapely.linestrings([[point, each] for each in place]) if len(place) else np.zeros(0, dtype=object)
@@ -205,7 +206,7 @@ def spots_along(ground: object, area: object, point: NDArray[np.float64]) -> NDA
     ]
     place = np.round(first + np.array([[x, y] for y in counts[1] for x in counts[0]]), 6)
     place = place[shapely.dwithin(free, shapely.points(place), 1e-5)]
-    apart = np.round(np.hypot(*(place - first).T), 6)
+    apart = np.round(hypots(*(place - first).T), 6)
     return place[np.lexsort((place[:, 0], place[:, 1], apart))[:MOST_SPOTS]]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.model import Group, Scenario
 from crowdsim.scenario.together import NO_PARTY
@@ -239,7 +240,7 @@ def gather(
         for each in np.unique(own).tolist():
             taking = rows[own == each]
             anchor = int(np.argmax(free))
-            away = np.hypot(*(left - left[anchor]).T)
+            away = hypots(*(left - left[anchor]).T)
             away[~free] = np.inf
             nearest = np.lexsort((np.arange(len(away)), away))[: len(taking)]
             found[taking] = left[nearest]

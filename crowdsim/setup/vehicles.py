@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import Problem, ScenarioError
 from crowdsim.geometry.directions import direction_at
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.vehicles import search
 from crowdsim.navigation.vehicles.curve import Curve
 from crowdsim.scenario.model import Goal, Group, Scenario
@@ -112,7 +113,7 @@ class _Space:
         own, room = self._vehicle, self._room
         if own.heading is None:
             aim = shapely.get_coordinates(self._goal.area.representative_point())[0] - place
-            heading = aim / max(float(np.hypot(*aim)), 1e-9)
+            heading = aim / max(float(hypots(*aim)), 1e-9)
         else:
             heading = np.array(own.heading)
         body = np.array([own.front, own.overhang, 0.5 * own.width])

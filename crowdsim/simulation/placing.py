@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.geometry.lengths import dots, hypots
 from crowdsim.geometry.walls import Walls
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.navigation.mesh.mesh import locate_many
@@ -91,7 +92,7 @@ def polygons_under(
         np.concatenate([agents.entity[stays], entity]),
     )
     for row in range(len(place)):
-        away = np.hypot(*(others[0] - place[row]).T)
+        away = hypots(*(others[0] - place[row]).T)
         inside = away < others[1] + radius[row] - TOUCH_M
         inside &= (others[2] == layer[row]) & (others[3] != entity[row])
         if inside.any():
@@ -115,11 +116,9 @@ def _wall_distance(walls: Walls, polygon: int, place: NDArray[np.float64]) -> fl
     if not len(near):
         return np.inf
     start, along = walls.start[near], walls.end[near] - walls.start[near]
-    share = np.einsum("ij,ij->i", place - start, along) / np.maximum(
-        np.einsum("ij,ij->i", along, along), 1e-300
-    )
+    share = dots(place - start, along) / np.maximum(dots(along, along), 1e-300)
     rest = start + np.clip(share, 0.0, 1.0)[:, None] * along - place
-    return float(np.hypot(rest[:, 0], rest[:, 1]).min())
+    return float(hypots(rest[:, 0], rest[:, 1]).min())
 
 
 def put_elsewhere(
@@ -137,7 +136,7 @@ def put_elsewhere(
         From `polygons_under`.
     """
     world, agents = built.world, built.world.agents
-    moved = np.hypot(*(place - agents.position[rows]).T)
+    moved = hypots(*(place - agents.position[rows]).T)
     for column in (
         agents.position, agents.tentative_position, agents.next_corner, agents.counted_position,
         agents.progress_place,

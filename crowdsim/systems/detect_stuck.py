@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.front_doors import renamed_in
+from crowdsim.geometry.lengths import hypots
 from crowdsim.measures.deadlock_causes import MOMENTARY, Diagnosed, diagnose, present_moment
 from crowdsim.measures.deadlock_stuck import (
     DEADLOCK_SECONDS,
@@ -162,7 +163,7 @@ class DetectStuck(TickSystem):
             agents.activity, agents.goal, agents.path_status, agents.preferred_velocity, agents.is_driven,
             agents.waits, door_opens_later=opens_later(self.events, tick.number),
         )  # fmt: skip
-        speed = np.hypot(agents.preferred_velocity[:, 0], agents.preferred_velocity[:, 1])
+        speed = hypots(agents.preferred_velocity[:, 0], agents.preferred_velocity[:, 1])
         stuck = wants & has_no_progress(
             agents.progress, then, np.where(agents.is_driven != 0, speed, agents.desired_speed)
         )

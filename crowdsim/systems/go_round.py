@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.geometry.cells import CellIndex
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.local_grid.detours import (
     EVERY_LINE,
     LocalGridParameters,
@@ -106,10 +107,10 @@ class GoRound(TickSystem):
         waypoint, outcome = self._look(tick, looking, stands, share[looking])
         agents.local_path[looking] = outcome
         line = waypoint - agents.position[looking]
-        far = np.hypot(line[:, 0], line[:, 1])
+        far = hypots(line[:, 0], line[:, 1])
         turns = ((outcome == LEADS_ROUND) & (far > 0.0)) | ((outcome == NO_PATH) & (far >= self._cell))
         rows, line, far = looking[turns], line[turns], far[turns]
-        speed = np.hypot(agents.preferred_velocity[rows, 0], agents.preferred_velocity[rows, 1])
+        speed = hypots(agents.preferred_velocity[rows, 0], agents.preferred_velocity[rows, 1])
         agents.preferred_velocity[rows] = line * (speed / far)[:, None]
         if self.replans and is_for_all:
             wish_to_replan(agents, looking[outcome == NO_PATH], ReplanCause.NO_LOCAL_PATH)

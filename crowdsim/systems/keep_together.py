@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.party import IGNORED, PRESENT, REACH_M, WALKS, Member, keep_together
+from crowdsim.geometry.lengths import hypots
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.parties import parties_of
 from crowdsim.systems.base.parties import PartyRows
@@ -138,8 +139,8 @@ class KeepTogether(TickSystem):
         for gate in riding.gates:
             if riding.connections[gate.connection].waypath is not None:  # nobody comes out there
                 continue
-            reach = float(np.hypot(*(gate.triangles - gate.point).T).max(initial=0.0)) + CLEAR_OF_GATE_M
-            away = np.hypot(*(agents.position[rows] - gate.point).T)
+            reach = float(hypots(*(gate.triangles - gate.point).T).max(initial=0.0)) + CLEAR_OF_GATE_M
+            away = hypots(*(agents.position[rows] - gate.point).T)
             found |= (away < reach) & ((gate.layer < 0) | (agents.layer[rows] == gate.layer))
         return found
 

@@ -14,6 +14,7 @@ from crowdsim.bodies.nudge import (
     find_touching,
     rows_of_entities,
 )
+from crowdsim.geometry.lengths import hypot, hypots
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan, ticks_of
 from crowdsim.world.columns import Stepping
@@ -66,7 +67,7 @@ def end_steps(yield_target, position, activity, is_driven, yield_tick, reached, 
         if is_yielding[row] == NOWHERE:
             continue
         last = yield_tick[row] + (patience if is_yielding[row] == ASIDE else 0)
-        rest = np.hypot(yield_target[row, 0] - position[row, 0], yield_target[row, 1] - position[row, 1])
+        rest = hypot(yield_target[row, 0] - position[row, 0], yield_target[row, 1] - position[row, 1])
         if activity[row] == WALKING or is_driven[row] != 0 or rest <= reached or tick >= last:
             is_yielding[row] = NOWHERE
 
@@ -86,7 +87,7 @@ def lead_steps(
             continue
         count += 1
         x, y = yield_target[row, 0] - position[row, 0], yield_target[row, 1] - position[row, 1]
-        length = np.hypot(x, y)
+        length = hypot(x, y)
         share = min(desired_speed[row], length / tick_length) / max(length, 1e-300)
         preferred_velocity[row, 0], preferred_velocity[row, 1] = x * share, y * share
         next_corner[row, 0], next_corner[row, 1] = yield_target[row, 0], yield_target[row, 1]
@@ -234,7 +235,7 @@ class Nudge(TickSystem):
         counts &= walker[by] < 0
         blocked, by = blocked[counts], by[counts]
         line = agents.position[by] - agents.position[blocked]
-        order = np.lexsort((blocked, np.hypot(line[:, 0], line[:, 1]), by))
+        order = np.lexsort((blocked, hypots(line[:, 0], line[:, 1]), by))
         first = np.flatnonzero(np.diff(by[order], prepend=-1))
         walker[by[order][first]] = blocked[order][first]
 
@@ -270,5 +271,5 @@ class Nudge(TickSystem):
 
 def _directions(vector: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return unit vectors along vectors, (n, 2); `otherwise` where a vector is none."""
-    length = np.hypot(vector[:, 0], vector[:, 1])[:, None]
+    length = hypots(vector[:, 0], vector[:, 1])[:, None]
     return np.where(length == 0.0, otherwise, vector / np.where(length == 0.0, 1.0, length))

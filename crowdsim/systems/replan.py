@@ -9,6 +9,7 @@ from crowdsim.avoidance.model import WALL
 from crowdsim.bodies.nudge import BlockedParameters, find_blocked_lines
 from crowdsim.bodies.replan import ReplanParameters, find_near_lines
 from crowdsim.geometry.cells import CellIndex, Cells, Heights
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.grid.parameters import PathParameters
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, ticks_of
@@ -135,7 +136,7 @@ class Replan(TickSystem):
         wish_to_replan(agents, self._blocked(tick, rows, SLIDES_SHARE), ReplanCause.PUSHED_OFF)
         for paths in self.world.planning.paths:
             wish_to_replan(agents, paths.astray(rows), ReplanCause.PUSHED_OFF)
-        speed = np.hypot(agents.velocity[rows, 0], agents.velocity[rows, 1])
+        speed = hypots(agents.velocity[rows, 0], agents.velocity[rows, 1])
         is_stopped = (agents.blocker[rows] == WALL) & (speed < STOPPED_SHARE * agents.desired_speed[rows])
         wish_to_replan(agents, rows[is_stopped], ReplanCause.PUSHED_OFF)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.corridor.corridors import Corridors
 from crowdsim.navigation.corridor.walk import Walked, walk_many
@@ -183,7 +184,7 @@ class Walk(TickSystem):
         at_wall = (touched == 1).nonzero()[0]
         if len(at_wall):
             moved = agents.walked_velocity[at_wall]
-            slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(
+            slower = hypots(moved[:, 0], moved[:, 1]) < hypots(
                 agents.velocity[at_wall, 0], agents.velocity[at_wall, 1]
             )
             agents.velocity[at_wall[slower]] = moved[slower]

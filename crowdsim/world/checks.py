@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
 from crowdsim.navigation.corridor.portal_vertices import VERTEX
 from crowdsim.navigation.mesh.mesh import NavMesh
@@ -108,7 +109,7 @@ def is_inside(mesh: NavMesh, position: NDArray[np.float64], polygon: NDArray[Any
     edge, row = places_in(first, sides), np.repeat(np.arange(len(position)), sides)
     a, b = mesh.vertex[mesh.edge_vertex[edge], :2], mesh.vertex[mesh.edge_end[edge], :2]
     along, to = b - a, position[row] - a
-    length = np.hypot(along[:, 0], along[:, 1])
+    length = hypots(along[:, 0], along[:, 1])
     farthest: NDArray[np.float64] = np.full(len(position), -np.inf)
     np.maximum.at(
         farthest, row, (along[:, 1] * to[:, 0] - along[:, 0] * to[:, 1]) / np.where(length > 0.0, length, 1.0)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.saved import FARTHEST_M, MOST, Saved
 from crowdsim.world.columns import NEVER, TICK
 
@@ -102,8 +103,8 @@ class Portals:
         """Return how long one that stands at a place, (2,) m, takes to where it takes off, s: it runs as fast
         as it flies then, and not slower than people walk.
         """
-        flies = float(np.hypot(*(self.end[slot] - self.begin[slot])) / self.seconds[slot])
-        return float(np.hypot(*(self.begin[slot] - place))) / max(flies, WALKS_M_S)
+        flies = float(hypots(*(self.end[slot] - self.begin[slot])) / self.seconds[slot])
+        return float(hypots(*(self.begin[slot] - place))) / max(flies, WALKS_M_S)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives here as named arrays."""
@@ -118,7 +119,7 @@ class Portals:
         is_floor = (self.floor >= low) & (self.floor < self.floors)
         ever = self.left_by[:, None] != NOBODY
         saved.require(is_floor | ~ever, "floor", f"floors are {low} to {self.floors - 1}")
-        apart = np.hypot(*(self.end - self.begin).T)
+        apart = hypots(*(self.end - self.begin).T)
         saved.require(
             ~self.is_open | (apart > 0.0) | (self.floor[:, 0] != self.floor[:, 1]), "end", "there it begins"
         )

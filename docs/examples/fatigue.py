@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.systems import System, register
 from crowdsim.systems.gauge import Gauge
 from crowdsim.tunable import param
@@ -54,7 +55,7 @@ class Tire(System):
         """Count what was walked, let the tired rest, and slow the others down."""
         agents, own = self.world.agents, self.parameters
         walks = agents.activity == AgentState.WALKING
-        length = np.hypot(agents.velocity[:, 0], agents.velocity[:, 1]) * tick.length
+        length = hypots(agents.velocity[:, 0], agents.velocity[:, 1]) * tick.length
         agents.fatigue[walks] = np.minimum(1.0, agents.fatigue[walks] + length[walks] / own.endurance)
         resting = dict(self.world.query(Rest))
         for row in np.flatnonzero(walks & (agents.fatigue == 1.0)):

@@ -34,6 +34,7 @@ from crowdsim.avoidance.velocity_obstacles.kernel import (
     objective_of,
 )
 from crowdsim.avoidance.velocity_obstacles.obstacles import AREA, PLANE_FLOATS, PLANES
+from crowdsim.geometry.lengths import dots, hypots
 from crowdsim.geometry.speed import limited
 
 # Sine of the angle between legs below which they have no crossing: those of an agent without size.
@@ -177,7 +178,7 @@ def _obstacles(
         cut["other"] = others[number]
         cut["a_x"], cut["a_y"] = normals[tips].T
         cut["x"], cut["y"] = (normals[tips] * offsets[tips, None]).T
-        cut["value"] = normals[tips] @ apex - offsets[tips]
+        cut["value"] = dots(normals[tips], apex) - offsets[tips]
         parts.append(cut)
     return np.concatenate(parts)
 
@@ -255,6 +256,6 @@ def _candidates(
     found_reasons = reasons(entity, Reason.CANDIDATE, len(place))
     found_reasons["x"], found_reasons["y"], found_reasons["value"] = place.T
     found_reasons["other"] = np.where(obstacle < 0, NOBODY, others[obstacle]) if len(others) else NOBODY
-    apart = np.where(obstacle < 0, np.hypot(*(place[:, :2] - choice.velocity[row]).T), np.inf)
+    apart = np.where(obstacle < 0, hypots(*(place[:, :2] - choice.velocity[row]).T), np.inf)
     found_reasons["binds"][np.argmin(apart)] = 1
     return found_reasons

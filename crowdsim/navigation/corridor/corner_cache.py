@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.corridor.portal_vertices import EITHER, FLAGS, vertex_disc, vertices_beside
 
@@ -85,7 +86,7 @@ def slack_of(mesh, vertices, count, bend, stop, sx, sy, ux, uy, reach, radius):
         aside = ux * (cy - sy) - uy * (cx - sx)
         gap = aside - side if code >= 0 else side - aside
         if along < 0.0:
-            gap = np.hypot(aside, along) - abs(side)
+            gap = hypot(aside, along) - abs(side)
         elif gap < -2.0 * radius - ROUNDING_M:
             continue  # passed before or after this part of the path, see `inflate`
         slack = min(slack, gap)

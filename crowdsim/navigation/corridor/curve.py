@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import dots, hypot, hypots
 from crowdsim.geometry.plane import distance_to_segment, orientation, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.corridors import Corridor, corridor_of
@@ -156,7 +157,7 @@ def _blocked_by_wall(ax, ay, ux, uy, px, py, qx, qy, r):
         cross = s0 + (s1 - s0) * q0 / (q0 - q1)
         low, high = min(low, cross), max(high, cross)
     ds, dq = s1 - s0, q1 - q0
-    length = np.hypot(ds, dq)
+    length = hypot(ds, dq)
     if length <= 0.0 or dq == 0.0:
         return low, high
     # the two lines beside the wall, where their feet are on it
@@ -198,7 +199,7 @@ def lay_gate(mesh, edge, radius, row, x, y, vx, vy, work):
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
     ax, ay = mesh.vertex[a, 0], mesh.vertex[a, 1]
     ux, uy = mesh.vertex[b, 0] - ax, mesh.vertex[b, 1] - ay
-    width = np.hypot(ux, uy)
+    width = hypot(ux, uy)
     ux, uy = ux / width, uy / width
     blocked, count = work.blocked, 0
     for side in range(2):
@@ -335,11 +336,11 @@ def direct_crossing(mesh, edge, k, pieces, radius, work):
     """
     place, tangent = work.place, work.tangent
     ux, uy = place[k, 0] - place[k - 1, 0], place[k, 1] - place[k - 1, 1]
-    before = np.hypot(ux, uy)
+    before = hypot(ux, uy)
     vx, vy, behind = 0.0, 0.0, 0.0
     if k < pieces:
         vx, vy = place[k + 1, 0] - place[k, 0], place[k + 1, 1] - place[k, 1]
-        behind = np.hypot(vx, vy)
+        behind = hypot(vx, vy)
     if before > SHORT_M:
         ux, uy = ux / before, uy / before
     if behind > SHORT_M:
@@ -352,7 +353,7 @@ def direct_crossing(mesh, edge, k, pieces, radius, work):
     if edge >= 0:
         a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
         wx, wy = mesh.vertex[b, 0] - mesh.vertex[a, 0], mesh.vertex[b, 1] - mesh.vertex[a, 1]
-        width = np.hypot(wx, wy)
+        width = hypot(wx, wy)
         wx, wy = wx / width, wy / width
         side = 1.0 if ux * vy - uy * vx > 0.0 else -1.0
         if side * (wy * vy + wx * vx) > 0.0:
@@ -361,7 +362,7 @@ def direct_crossing(mesh, edge, k, pieces, radius, work):
         least = LEAST_ACROSS
         for end in (a, b):
             if mesh.is_wall_vertex[end] == 1:
-                away = np.hypot(place[k, 0] - mesh.vertex[end, 0], place[k, 1] - mesh.vertex[end, 1])
+                away = hypot(place[k, 0] - mesh.vertex[end, 0], place[k, 1] - mesh.vertex[end, 1])
                 least = max(least, radius / away) if away > radius else 1.0
         if tx * wy - ty * wx < least:
             along = np.sqrt(1.0 - least * least)
@@ -380,7 +381,7 @@ def _reach(mesh, polygon, x, y, ux, uy, want, radius):
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
         ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-        length = np.hypot(bx - ax, by - ay)
+        length = hypot(bx - ax, by - ay)
         depth = orientation(ax, ay, bx, by, x, y) / length
         nearing = -((bx - ax) * uy - (by - ay) * ux) / length
         if nearing <= 0.0:
@@ -508,7 +509,7 @@ def lay_piece(mesh, polygon, k, share, radius, work):
     place, tangent, control = work.place, work.tangent, work.control
     px, py, qx, qy = place[k, 0], place[k, 1], place[k + 1, 0], place[k + 1, 1]
     ux, uy, vx, vy = tangent[k, 0], tangent[k, 1], tangent[k + 1, 0], tangent[k + 1, 1]
-    third = np.hypot(qx - px, qy - py) / 3.0
+    third = hypot(qx - px, qy - py) / 3.0
     longest = SCALES[2] * third
     out = _reach(mesh, polygon, px, py, ux, uy, longest, radius)
     back = _reach(mesh, polygon, qx, qy, -vx, -vy, longest, radius)
@@ -643,7 +644,7 @@ def _begin(x, y, ux, uy, speed, work):
     """
     place, tangent = work.place, work.tangent
     dx, dy = place[1, 0] - x, place[1, 1] - y
-    distance, pace = np.hypot(dx, dy), np.hypot(ux, uy)
+    distance, pace = hypot(dx, dy), hypot(ux, uy)
     along = ux * dx + uy * dy
     if along > 0.0 and pace > 0.0 and speed > 0.0:
         tangent[0, 0], tangent[0, 1] = ux / pace, uy / pace
@@ -727,7 +728,7 @@ def curve_many(start, stop, mesh, goals, corridors, wants, speed, velocity, tick
 @lean_kernel
 def _curve_rows(start, stop, mesh, goals, corridors, wants, speed, velocity, tick_length, out_velocity, work):
     for row in range(start, stop):
-        pace = np.hypot(out_velocity[row, 0], out_velocity[row, 1])
+        pace = hypot(out_velocity[row, 0], out_velocity[row, 1])
         if wants[row] == 0 or pace <= 0.0:
             continue
         x, y = corridors.position[row, 0], corridors.position[row, 1]
@@ -738,7 +739,7 @@ def _curve_rows(start, stop, mesh, goals, corridors, wants, speed, velocity, tic
             speed[row], look, work,
         )  # fmt: skip
         dx, dy = px - x, py - y
-        distance = np.hypot(dx, dy)
+        distance = hypot(dx, dy)
         if is_clear and distance > SHORT_M:
             out_velocity[row, 0], out_velocity[row, 1] = pace * dx / distance, pace * dy / distance
 
@@ -784,7 +785,7 @@ def look_ahead(mesh, goals, corridor, x, y, radius, ux, uy, speed, look, work):
             b0, b1, b2, b3 = s * s * s, 3.0 * s * s * t, 3.0 * s * t * t, t * t * t
             qx = b0 * control[0, 0] + b1 * control[1, 0] + b2 * control[2, 0] + b3 * control[3, 0]
             qy = b0 * control[0, 1] + b1 * control[1, 1] + b2 * control[2, 1] + b3 * control[3, 1]
-            chord = np.hypot(qx - px, qy - py)
+            chord = hypot(qx - px, qy - py)
             if gone + chord >= look:
                 left = (look - gone) / chord if chord > 0.0 else 0.0
                 return True, px + left * (qx - px), py + left * (qy - py)
@@ -815,7 +816,7 @@ class Curve(NamedTuple):
         """Return points on each piece, (k, count, 2): with both ends, at equal steps of the parameter."""
         t = np.linspace(0.0, 1.0, count)[:, None]
         weights = np.hstack([(1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t**2, t**3])
-        return np.einsum("ti,kid->ktd", weights, self.control)
+        return dots(weights[:, None, :], np.swapaxes(self.control, 1, 2)[:, None])
 
 
 def curve_through(
@@ -841,5 +842,5 @@ def curve_through(
     pieces = lay_curve(mesh, goals, corridor, x, y, float(radius), control, over, is_clear)
     control, over, is_clear = control[:pieces], over[:pieces], is_clear[:pieces]
     # A path that ends, or begins, on a portal has no length on its other side.
-    is_piece = np.hypot(*(control[:, 3] - control[:, 0]).T) > SHORT_M
+    is_piece = hypots(*(control[:, 3] - control[:, 0]).T) > SHORT_M
     return Curve(control[is_piece], over[is_piece], is_clear[is_piece].view(np.bool_))

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import angle_between, orientation
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.corridor.corridors import Corridor
@@ -66,7 +67,7 @@ def tangent(ax, ay, a_side, bx, by, b_side):
     centres and the length 0: along the rim.
     """
     dx, dy = bx - ax, by - ay
-    distance = np.hypot(dx, dy)
+    distance = hypot(dx, dy)
     if distance <= 0.0:
         return 1.0, 0.0, 0.0
     dx /= distance
@@ -333,9 +334,7 @@ def inflate(mesh, string, found, radius, end, parts):
                 turn = -turn
             is_slack = turn < -1e-12 and ux * vx + uy * vy > 0.0
             if not is_slack and _may_pass_either_side(mesh, vertices[bends[i]], radius):
-                is_slack = np.hypot(bx - ax, by - ay) < abs(a_side) or np.hypot(bx - cx, by - cy) < abs(
-                    c_side
-                )
+                is_slack = hypot(bx - ax, by - ay) < abs(a_side) or hypot(bx - cx, by - cy) < abs(c_side)
             if is_slack:
                 for k in range(i, found - 1):
                     bends[k] = bends[k + 1]
@@ -472,7 +471,7 @@ def _inflate_to_goal(mesh, goals, piece, string, found, radius, flood):
         if reach <= 0.0:
             break
         tx, ty = target_in_piece(mesh, goals, piece, ax + side * uy, ay - side * ux, radius, flood)
-        if np.hypot(tx - string.tx, ty - string.ty) <= TOUCH_M:
+        if hypot(tx - string.tx, ty - string.ty) <= TOUCH_M:
             break
         string = String(string.vertices, string.vertex_count, string.bends, string.x, string.y, tx, ty)
         found = inflate(mesh, string, found, radius, NO_VERTEX, string.bends.size)

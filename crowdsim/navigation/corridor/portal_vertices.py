@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import are_beyond, orientation, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.mesh.floor_seams import IN_LINE_M
@@ -223,7 +224,7 @@ def is_on_another_floor(mesh, vertices, count, begin, end, apex, stop, place, x,
         there, here, within = (
             orientation(ax, ay, bx, by, px, py),
             orientation(ax, ay, bx, by, x, y),
-            IN_LINE_M * np.hypot(bx - ax, by - ay),
+            IN_LINE_M * hypot(bx - ax, by - ay),
         )
         is_behind = seam < low or (seam <= high and here < 0.0)
         if vertex_of(apex) == a or vertex_of(apex) == b:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.corner_cache import (
     BACK_M,
@@ -128,7 +129,7 @@ def next_corner(mesh, goals, corridor, x, y, radius, cache, row, work):
     is_goal = ends_at_goal and found == 0
     if found == 0:
         dx, dy = tx - x, ty - y
-        distance = np.hypot(dx, dy)
+        distance = hypot(dx, dy)
         if distance <= 0.0:
             return tx, ty, 0.0, 0.0, is_goal
         ux, uy = dx / distance, dy / distance
@@ -191,7 +192,7 @@ def _direction_to_goal(mesh, goals, piece, cx, cy, side, radius, flood):
     along the tangent.
     """
     tx, ty = target_in_piece(mesh, goals, piece, cx, cy, radius, flood)
-    distance = np.hypot(tx - cx, ty - cy)
+    distance = hypot(tx - cx, ty - cy)
     if distance > 0.0:
         dx, dy = (tx - cx) / distance, (ty - cy) / distance
         tx, ty = target_in_piece(mesh, goals, piece, cx + side * dy, cy - side * dx, radius, flood)
@@ -211,7 +212,7 @@ def cached_corner(mesh, goals, piece, x, y, radius, cache, row, flood):
     if code == STRAIGHT_TO_GOAL:
         tx, ty = target_in_piece(mesh, goals, piece, x, y, radius, flood)
         dx, dy = tx - x, ty - y
-        distance = np.hypot(dx, dy)
+        distance = hypot(dx, dy)
         if distance <= 0.0 or distance > most or distance_aside(cache, row, tx, ty) > slack:
             return False, 0.0, 0.0, 0.0, 0.0, False
         return True, tx, ty, dx / distance, dy / distance, True
@@ -273,7 +274,7 @@ def _steer_rows(
             cx, cy, ux, uy, is_goal = next_corner(mesh, goals, corridor, x, y, radius, cache, row, work)
         pace = speed[row]
         if is_goal and goals.vertex_start[piece + 1] - goals.vertex_start[piece] == 1:
-            pace = min(pace, np.hypot(cx - x, cy - y) / tick_length)
+            pace = min(pace, hypot(cx - x, cy - y) / tick_length)
         out_velocity[row, 0], out_velocity[row, 1] = pace * ux, pace * uy
         out_corner[row, 0], out_corner[row, 1] = cx, cy
 
@@ -346,7 +347,7 @@ def _best_portal(mesh, goals, first, last, trail, chosen, width, x, y):
     """
     gx, gy, least = 0.0, 0.0, np.inf
     for piece in range(first, last):
-        d = np.hypot(goals.pole[piece, 0] - x, goals.pole[piece, 1] - y)
+        d = hypot(goals.pole[piece, 0] - x, goals.pole[piece, 1] - y)
         if d < least:
             least, gx, gy = d, goals.pole[piece, 0] - x, goals.pole[piece, 1] - y
     here, best, found = trail.polygon, -np.inf, np.int64(-1)
@@ -370,11 +371,11 @@ def _best_portal(mesh, goals, first, last, trail, chosen, width, x, y):
 def _towards_portal(mesh, edge, x, y):
     """Return the vector to the point of a portal, and its length; where that is 0, straight over it."""
     dx, dy = mesh.portal_point[edge, 0] - x, mesh.portal_point[edge, 1] - y
-    length = np.hypot(dx, dy)
+    length = hypot(dx, dy)
     if length <= 0.0:
         a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
         dx, dy = mesh.vertex[b, 1] - mesh.vertex[a, 1], mesh.vertex[a, 0] - mesh.vertex[b, 0]
-        length = np.hypot(dx, dy)
+        length = hypot(dx, dy)
     return dx, dy, length
 
 

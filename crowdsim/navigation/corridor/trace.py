@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import arc_tangent, orientation
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.corridors import Corridor
@@ -286,7 +287,7 @@ def _share_before(mesh, edge, x, y, tx, ty):
     px, py, qx, qy = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
     before, beyond = orientation(px, py, qx, qy, x, y), orientation(px, py, qx, qy, tx, ty)
     wx, wy = qx - px, qy - py
-    rim = IN_LINE_M * np.hypot(wx, wy)
+    rim = IN_LINE_M * hypot(wx, wy)
     if max(abs(before), abs(beyond)) <= rim:
         return _share_along(
             wx * (x - px) + wy * (y - py), wx * (tx - px) + wy * (ty - py), wx * wx + wy * wy, rim
@@ -313,7 +314,7 @@ def _halve(ax, ay, bx, by):
     Returns into how many, the cosine and the sine of one, and its arc over its chord. Roots are rounded alike
     by all machines; cosines are not.
     """
-    scale = np.hypot(ax, ay) * np.hypot(bx, by)
+    scale = hypot(ax, ay) * hypot(bx, by)
     if scale <= 0.0:
         return 1, 1.0, 0.0, 1.0
     cosine, sine, parts = (ax * bx + ay * by) / scale, abs(ax * by - ay * bx) / scale, 1

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import nearest_on_segment
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.corridors import cross
@@ -119,7 +120,7 @@ def walk_disc(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, flood
     clear : float, m
         Distance within which there is certainly no wall now.
     """
-    distance = np.hypot(to_x - x, to_y - y)
+    distance = hypot(to_x - x, to_y - y)
     if known_clear - distance > radius:
         x, y = walk_point(mesh, state, crossed, x, y, to_x, to_y)
         return x, y, known_clear - distance
@@ -141,7 +142,7 @@ def walk_disc(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, flood
         if is_clear:
             # Where the discs without walls round both places meet wide enough, the agent fits between; that
             # is most steps, and much cheaper to see.
-            if old_clear + clear - np.hypot(x - old_x, y - old_y) >= 2.0 * radius:
+            if old_clear + clear - hypot(x - old_x, y - old_y) >= 2.0 * radius:
                 continue
             if not _went_through_gap(
                 mesh, state, crossed, old_crossed, old_polygon, old_x, old_y, x, y, radius, flood
@@ -173,7 +174,7 @@ def _push_out(mesh, state, crossed, x, y, radius, flood):
         nx, ny = x - cx, y - cy
         if clear <= ON_WALL_M:
             nx, ny = ay - by, bx - ax  # the wall's own normal, into free ground
-        length = np.hypot(nx, ny)
+        length = hypot(nx, ny)
         x, y = walk_point(mesh, state, crossed, x, y, cx + nx / length * radius, cy + ny / length * radius)
     return x, y, clear, False
 

@@ -11,6 +11,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
 
@@ -84,7 +85,7 @@ def _fronts_of(mesh: NavMesh, goals: GoalPieces, pieces: NDArray[Any]) -> list[l
     found = []
     for line in shapely.get_parts(shapely.line_merge(shapely.multilinestrings(shapely.get_parts(open_rim)))):
         points = shapely.get_coordinates(line)
-        away = np.hypot(known[None, :, 0] - points[:, None, 0], known[None, :, 1] - points[:, None, 1])
+        away = hypots(known[None, :, 0] - points[:, None, 0], known[None, :, 1] - points[:, None, 1])
         points = np.where((away.min(axis=1) <= SNAP_M)[:, None], known[np.argmin(away, axis=1)], points)
         turns = [
             0,
@@ -104,7 +105,7 @@ def _parts_of(region: Any, a: NDArray[np.float64], b: NDArray[np.float64]) -> li
     """Cut a straight stretch into equal parts, each with the region on the right of the line from its a to
     its b.
     """
-    width = float(np.hypot(*(b - a)))
+    width = float(hypots(*(b - a)))
     if width < SHORTEST_M:
         return []
     aside = np.array([a[1] - b[1], b[0] - a[0]]) / width * 10.0 * SNAP_M
@@ -123,4 +124,4 @@ def _parts_of(region: Any, a: NDArray[np.float64], b: NDArray[np.float64]) -> li
 def _is_straight(a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64]) -> bool:
     """Return whether b lies on the line from a to c, within what snapping moves it."""
     d = c - a
-    return bool(abs(d[0] * (b - a)[1] - d[1] * (b - a)[0]) <= SNAP_M * np.hypot(*d))
+    return bool(abs(d[0] * (b - a)[1] - d[1] * (b - a)[0]) <= SNAP_M * hypots(*d))

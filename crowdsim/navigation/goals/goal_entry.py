@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import flood_into, was_reached
@@ -50,7 +51,7 @@ def next_clear_stretch(mesh, polygon, ax, ay, bx, by, begin, radius, flood):
     floors do not count. Twin: `tests/reference/visibility.py`.
     """
     dx, dy = bx - ax, by - ay
-    length = np.hypot(dx, dy)
+    length = hypot(dx, dy)
     dx, dy = dx / length, dy / length
     reach = radius - TOUCH_M
     if reach <= 0.0:
@@ -115,7 +116,7 @@ def shut_stretch(px, py, qx, qy, dx, dy, reach):
             along, half = dx * x + dy * y, np.sqrt((reach - aside) * (reach + aside))
             first, last = min(first, along - half), max(last, along + half)
     ex, ey = qx - px, qy - py
-    length = np.hypot(ex, ey)
+    length = hypot(ex, ey)
     if length <= 0.0:
         return first, last
     ex, ey = ex / length, ey / length

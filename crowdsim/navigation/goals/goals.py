@@ -16,6 +16,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import nearest_on_segment, orientation
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
@@ -210,7 +211,7 @@ def _nearest_clear(mesh, goals, piece, x, y, radius, flood):
         ax, ay, cx, cy = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
         if orientation(ax, ay, cx, cy, x, y) >= 0.0:
             continue  # The path would come from inside.
-        length = np.hypot(cx - ax, cy - ay)
+        length = hypot(cx - ax, cy - ay)
         dx, dy = (cx - ax) / length, (cy - ay) / length
         foot, at = dx * (x - ax) + dy * (y - ay), 0.0
         while at < length:
@@ -219,7 +220,7 @@ def _nearest_clear(mesh, goals, piece, x, y, radius, flood):
                 break
             to = min(high, max(low, foot))
             qx, qy = ax + to * dx, ay + to * dy
-            apart = np.hypot(qx - x, qy - y)
+            apart = hypot(qx - x, qy - y)
             if apart < least and not are_parted(mesh, polygon, qx, qy, px, py, 2.0 * radius):
                 least, bx, by = apart, qx, qy
             at = high
@@ -274,7 +275,7 @@ def arrived_piece(mesh, goals, goal, polygon, x, y):
         if last - first == 1:
             within = reach if goals.piece_source[piece] == goal else goals.reach[goals.piece_source[piece]]
             px, py = goals.vertex[first, 0], goals.vertex[first, 1]
-            if np.hypot(px - x, py - y) <= within and is_in_sight(
+            if hypot(px - x, py - y) <= within and is_in_sight(
                 mesh, polygon, x, y, px, py, mesh.polygon_layer[goals.piece_polygon[piece]]
             ):
                 return piece

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.decorator import kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces, nearest_in_piece
@@ -59,7 +60,7 @@ def lay_points(mesh: NavMesh, radius: float) -> PortalPoints:
     of_edge[edge] = of_edge[mesh.edge_twin[edge]] = np.arange(len(edge), dtype=np.int32)
     begin, end = mesh.edge_vertex[edge], mesh.edge_end[edge]
     a, b = mesh.vertex[begin, :2], mesh.vertex[end, :2]
-    length = np.hypot(b[:, 0] - a[:, 0], b[:, 1] - a[:, 1])
+    length = hypots(b[:, 0] - a[:, 0], b[:, 1] - a[:, 1])
     kind = mesh.is_wall_vertex
     at_a = np.where((kind[begin] != 0) & (kind[begin] != KERB), radius, 0.0)
     at_b = np.where((kind[end] != 0) & (kind[end] != KERB), radius, 0.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
@@ -143,7 +144,7 @@ def farthest_on_rim(mesh, polygon, corner, clearance, most, flood):
     for i in range(corner.shape[0]):
         j = i + 1 if i + 1 < corner.shape[0] else 0
         ax, ay, bx, by = corner[i, 0], corner[i, 1], corner[j, 0], corner[j, 1]
-        length = np.hypot(bx - ax, by - ay)
+        length = hypot(bx - ax, by - ay)
         if length <= 0.0:
             continue
         high = most

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import orientation, segments_apart
 from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.goals.destinations import only, ranges
@@ -81,7 +82,7 @@ def find_rims(mesh, goals):
                         goals.vertex[j, 0],
                         goals.vertex[j, 1],
                     )
-                    length = np.hypot(bx - ax, by - ay)
+                    length = hypot(bx - ax, by - ay)
                     at = 0.0
                     while last - first == 1 or at < length - RIM_M:
                         begin, end = (

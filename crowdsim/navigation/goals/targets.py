@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.goals.destinations import only, ranges
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.tunable import param
@@ -58,7 +59,7 @@ def targets_at(goals: GoalPieces, piece: NDArray[Any]) -> NDArray[np.float64]:
     begin = np.cumsum(corners) - corners
     vertex = np.repeat(first - begin, corners) + np.arange(int(corners.sum()))
     inwards = np.add.reduceat(goals.vertex[vertex], begin) / corners[:, None] - pole
-    away = np.maximum(np.hypot(inwards[:, 0], inwards[:, 1]), 1e-300)
+    away = np.maximum(hypots(inwards[:, 0], inwards[:, 1]), 1e-300)
     found: NDArray[np.float64] = pole + inwards * np.minimum(0.5, INSIDE_M / away)[:, None]
     return found
 
@@ -139,7 +140,7 @@ def points_after(before: GoalPoints, goals: GoalPieces, changed: NDArray[np.int6
 def _edge_ends(ring: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how far along a ring each of its edges ends, (e,), m."""
     along = np.roll(ring, -1, axis=0) - ring
-    return np.cumsum(np.hypot(along[:, 0], along[:, 1]))
+    return np.cumsum(hypots(along[:, 0], along[:, 1]))
 
 
 def _rim_points(ring: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
@@ -196,7 +197,7 @@ def nearest_pieces(
         mine = np.flatnonzero(goal == number)
         if last > first:
             away = position[mine, None, :] - target[None, first:last, :]
-            distance = np.hypot(away[:, :, 0], away[:, :, 1])
+            distance = hypots(away[:, :, 0], away[:, :, 1])
             joined = part[mine, None] == part_of_piece[None, first:last]
             result[mine] = first + np.argmin(
                 np.where(joined | ~joined.any(axis=1)[:, None], distance, np.inf), axis=1

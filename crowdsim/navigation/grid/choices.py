@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.targets import GoalPoints
 from crowdsim.navigation.grid.cascade import nearest_walkable
@@ -91,7 +92,7 @@ class Chooser:
             row[on_grid].astype(np.int64), column[on_grid].astype(np.int64)
         ]
         cell = grid.parameters.cell_size
-        self._to_centre = np.hypot(
+        self._to_centre = hypots(
             target[:, 0] - (grid.x + (column + 0.5) * cell), target[:, 1] - (grid.y + (row + 0.5) * cell)
         )
         known = np.zeros(0) if before is None else before._to_wall[len(before._goals.piece_polygon) :]
@@ -212,5 +213,5 @@ class Chooser:
             mine, points = np.flatnonzero(goal == number), np.flatnonzero(self._goal == number)
             if len(points):
                 away = point[mine, None, :] - self.target[None, points, :]
-                found[mine] = self.piece[points[np.argmin(np.hypot(away[:, :, 0], away[:, :, 1]), axis=1)]]
+                found[mine] = self.piece[points[np.argmin(hypots(away[:, :, 0], away[:, :, 1]), axis=1)]]
         return found

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot, hypots
 from crowdsim.geometry.plane import nearest_on_segment
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.clear_line import is_clear_line
@@ -92,10 +93,10 @@ def clear_place(floor, layer, x, y, radius):
         ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
         cx, cy = nearest_on_segment(x, y, ax, ay, bx, by)
         nx, ny = x - cx, y - cy
-        length = np.hypot(nx, ny)
+        length = hypot(nx, ny)
         if length <= ON_WALL_M:
             nx, ny = ay - by, bx - ax  # the wall's own normal, into free ground
-            length = np.hypot(nx, ny)
+            length = hypot(nx, ny)
         step = share * (needed - clear) + PUSH_M
         share *= DAMPING
         x, y = walk_point(mesh, state, floor.crossed, x, y, x + nx / length * step, y + ny / length * step)
@@ -110,7 +111,7 @@ def _list_places(floor, ground, from_x, from_y, to_x, to_y, radius, place, under
     """Write the clear places of the cells under a line on one floor of the sheet, without its first, to
     `place` (x, y in plan, clearance) and their polygons to `under`; return their number.
     """
-    steps = int(np.ceil(np.hypot(to_x - from_x, to_y - from_y) / (STEP_CELLS * ground.cell)))
+    steps = int(np.ceil(hypot(to_x - from_x, to_y - from_y) / (STEP_CELLS * ground.cell)))
     last_x, last_y = cell_at(ground, from_x, from_y)
     count, layer = 0, floor_at(ground, to_y)
     for step in range(1, steps):
@@ -171,7 +172,7 @@ def _go_to(floor, ground, x, y, polygon, clear, layer, radius, ahead, out, fill)
             mx, my, middle, middle_clear = clear_place(
                 floor, layer, 0.5 * (x + to_x), 0.5 * (y + to_y), radius
             )
-            if middle >= 0 and min(np.hypot(mx - x, my - y), np.hypot(mx - to_x, my - to_y)) > LEAST_STEP_M:
+            if middle >= 0 and min(hypot(mx - x, my - y), hypot(mx - to_x, my - to_y)) > LEAST_STEP_M:
                 ahead[count, 0], ahead[count, 1], ahead[count, 2], ahead[count, 3] = (
                     mx,
                     my,
@@ -307,7 +308,7 @@ def walked(
     first[start[:-1][sizes > 0]] = True
     before = np.concatenate([to[:1], to[:-1]])
     before[first] = plan_of(position)[sizes > 0]
-    steps = np.ceil(np.hypot(*(to - before).T) / (STEP_CELLS * ground.cell)).astype(np.int64)
+    steps = np.ceil(hypots(*(to - before).T) / (STEP_CELLS * ground.cell)).astype(np.int64)
     longest = int(steps.max(initial=0)) + 1
     out, out_start = (
         np.empty(((int(steps.sum()) + len(waypoint)) << MOST_HALVINGS, 2)),

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.ground import floor_at, moved_to_floor, plan_of
 from crowdsim.navigation.grid.lines import length_on_floor, seam_gap
@@ -72,9 +73,9 @@ def _is_passed(walks, row, place, ground, x, y, reached):
             return True
         y, to_y, begin_y = plan_of(ground, y), plan_of(ground, to_y), plan_of(ground, begin_y)
         if here != beyond:
-            return np.hypot(x - to_x, y - to_y) <= reached
+            return hypot(x - to_x, y - to_y) <= reached
     dx, dy = x - to_x, y - to_y
-    if np.hypot(dx, dy) <= reached:
+    if hypot(dx, dy) <= reached:
         return True
     lx, ly = to_x - walks.leg[row, 0], to_y - begin_y
     return not is_last and (lx != 0.0 or ly != 0.0) and dx * lx + dy * ly >= 0.0
@@ -146,7 +147,7 @@ def follow_waypoints(
             place = _aim(walks, row, ground, x, y, radius[row])
             aim[row, 0], aim[row, 1] = walks.waypoint[place, 0], walks.waypoint[place, 1]
         dx, dy = aim[row, 0] - x, plan_of(ground, aim[row, 1]) - plan_of(ground, y)
-        distance = np.hypot(dx, dy)
+        distance = hypot(dx, dy)
         if distance > reached:
             ux, uy = dx / distance, dy / distance
             is_last = walks.current[row] >= walks.total[row] - 1
@@ -209,7 +210,7 @@ def find_standing(start, stop, walks, position, reached, is_standing):
     `tests/reference/grid_follow.py`.
     """
     for row in range(np.uint64(start), np.uint64(stop)):
-        away = np.hypot(position[row, 0] - walks.target[row, 0], position[row, 1] - walks.target[row, 1])
+        away = hypot(position[row, 0] - walks.target[row, 0], position[row, 1] - walks.target[row, 1])
         is_standing[row] = 1 if walks.total[row] == 0 and away <= reached else 0
 
 

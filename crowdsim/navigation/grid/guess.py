@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.ground import (
@@ -163,7 +164,7 @@ def _to_nearest(grid, goal, x, y):
     """Return the distance (m) in plan to the nearest of the poles of a goal."""
     least, y = np.inf, plan_of(grid.ground, y)
     for piece in range(grid.goal_start[goal], grid.goal_start[goal + 1]):
-        least = min(least, np.hypot(grid.pole[piece, 0] - x, plan_of(grid.ground, grid.pole[piece, 1]) - y))
+        least = min(least, hypot(grid.pole[piece, 0] - x, plan_of(grid.ground, grid.pole[piece, 1]) - y))
     return least
 
 
@@ -299,7 +300,7 @@ def choose_cell(grid, need, goal, x, y, guess, k, here, total, slots, patches):
                 if patches.flag[patches.patch[there]] & OUT:
                     continue
                 px, py = centre_of(ground, there)
-                away = np.hypot(px - x, plan_of(ground, py) - plan_of(ground, y))
+                away = hypot(px - x, plan_of(ground, py) - plan_of(ground, y))
                 score = (left - _to_nearest(grid, goal, px, py)) / max(away, TOUCH_M)
                 if score > best or (score == best and (there < to or (there == to and node < leave))):
                     to, leave, best = there, node, score

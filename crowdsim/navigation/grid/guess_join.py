@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.ground import cell_of, centre_of, home_at, moved_to_floor, plan_of
@@ -80,7 +81,7 @@ def _find_in_sight(grid, position, begin, is_moved, path, slots, trail, count):
             ax, ay = (begin[0], begin[1]) if leg == 0 else (path[leg - 1, 0], path[leg - 1, 1])
             ay = moved_to_floor(grid.ground, ay, path[leg, 1])
             dx, dy = path[leg, 0] - ax, path[leg, 1] - ay
-            parts = max(1, int(np.ceil(np.hypot(dx, dy) / VIEW_M)))
+            parts = max(1, int(np.ceil(hypot(dx, dy) / VIEW_M)))
             for part in range(parts, 0, -1):
                 if is_line_free(
                     slots, grid, from_x, from_y, ax + dx * (part / parts), ay + dy * (part / parts)
@@ -171,7 +172,7 @@ def _length(ground, x, y, out, first, last):
     """Return the length (m) in plan from a place over waypoints ``out[first:last]``."""
     length = 0.0
     for i in range(first, last):
-        length += np.hypot(out[i, 0] - x, plan_of(ground, out[i, 1]) - plan_of(ground, y))
+        length += hypot(out[i, 0] - x, plan_of(ground, out[i, 1]) - plan_of(ground, y))
         x, y = out[i, 0], out[i, 1]
     return length
 

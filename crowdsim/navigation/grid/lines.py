@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import distance_to_segment, nearest_on_segment
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.ground import (
@@ -56,7 +57,7 @@ def next_node(ground, node, dx, dy):
 @inlined_kernel
 def parts_of(ground, ax, ay, bx, by):
     """Return into how many parts a line is cut to see where it is."""
-    return max(1, int(np.ceil(np.hypot(bx - ax, by - ay) / (LINE_STEP * ground.cell))))
+    return max(1, int(np.ceil(hypot(bx - ax, by - ay) / (LINE_STEP * ground.cell))))
 
 
 @lean_kernel
@@ -90,7 +91,7 @@ def node_along(ground, ax, ay, bx, by):
 @lean_kernel
 def length_on_floor(ground, ax, ay, bx, by):
     """Return how long a line is along the surface (m), between two places of the sheet on one floor."""
-    length = np.hypot(bx - ax, by - ay)
+    length = hypot(bx - ax, by - ay)
     if is_flat(ground) or length == 0.0:
         return length
     ux, uy, total = (bx - ax) / length, (by - ay) / length, 0.0
@@ -163,7 +164,7 @@ def seam_point(ground, ax, ay, bx, by, here, beyond, at, hint, crosses):
         else:
             x, y = nearest_on_segment(hint_x, hint_y, sx, sy, ex, ey)
             share = ((x - ax) * dx + (y - ay) * dy) / square if square > 0.0 else hint
-        miss = np.hypot(x - hint_x, y - hint_y)
+        miss = hypot(x - hint_x, y - hint_y)
         if miss < least:
             least, found_x, found_y, found, floor = miss, x, y, min(1.0, max(at, share)), other
     return found_x, found_y, found, floor
@@ -181,7 +182,7 @@ def seam_gap(ground, ax, ay, bx, by, here, beyond):
         if _beyond(floors, e, here) == beyond:
             sx, sy, ex, ey = floors.seam[e, 0], floors.seam[e, 1], floors.seam[e, 2], floors.seam[e, 3]
             if distance_to_segment(x, y, sx, sy, ex, ey) <= AT_SEAM_M:
-                gap = max(gap, min(np.hypot(x - sx, y - sy), np.hypot(x - ex, y - ey)))
+                gap = max(gap, min(hypot(x - sx, y - sy), hypot(x - ex, y - ey)))
     return gap
 
 
@@ -223,7 +224,7 @@ def _next_seam(ground, ax, ay, bx, by, here, at):
         x, over, share, floor = seam_point(ground, ax, y, bx, to_y, here, beyond, at, i / count, 1)
         if share < 0.0:  # over a floor between that is too narrow for a cell
             x, over, share, floor = seam_point(ground, ax, y, bx, to_y, here, -1, at, i / count, 1)
-        if share >= 0.0 and (here != end or np.hypot(bx - x, to_y - over) > AT_SEAM_M):
+        if share >= 0.0 and (here != end or hypot(bx - x, to_y - over) > AT_SEAM_M):
             return x, over, share, floor
         missed = i / count if missed < 0.0 else missed
     if here == end:
@@ -268,12 +269,12 @@ def lay_on_floors(ground, place, start, out, out_start, length):
             ax, ay, bx, by = place[k - 1, 0], place[k - 1, 1], place[k, 0], place[k, 1]
             here, end, at = floor_at(ground, ay), floor_at(ground, by), 0.0
             x, y = ax, plan_of(ground, ay)
-            leg = max(np.hypot(bx - x, plan_of(ground, by) - y), AT_SEAM_M)
+            leg = max(hypot(bx - x, plan_of(ground, by) - y), AT_SEAM_M)
             for _ in range(2 * rise.size + 2):
                 to_x, to_y, share, beyond = _next_seam(ground, ax, ay, bx, by, here, at)
                 if share < 0.0:
                     break
-                if np.hypot(to_x - ax, to_y - plan_of(ground, ay)) > AT_SEAM_M:
+                if hypot(to_x - ax, to_y - plan_of(ground, ay)) > AT_SEAM_M:
                     length[path] += length_on_floor(ground, x, y + rise[here], to_x, to_y + rise[here])
                     if fill < out.shape[0]:
                         out[fill, 0], out[fill, 1] = to_x, to_y + rise[here]

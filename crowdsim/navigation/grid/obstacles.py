@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.ground import TOUCH_M, cell_at, home_at, node_at
 from crowdsim.navigation.grid.lines import node_along
@@ -75,7 +76,7 @@ def stamp_stationary(slots, slot, ground, stationary):
             for cx in range(max(0, left), min(ground.width - 1, right) + 1):
                 px, py = ground.x + (cx + 0.5) * ground.cell, ground.y + (cy + 0.5) * ground.cell
                 is_own = cx == own_x and cy == own_y
-                if not is_own and np.hypot(px - x, py - y) > radius + TOUCH_M:
+                if not is_own and hypot(px - x, py - y) > radius + TOUCH_M:
                     continue
                 node = node_at(ground, cx, cy)
                 if is_walkable(slots, slot, ground, node):

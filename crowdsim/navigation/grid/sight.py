@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.ground import (
     NOWHERE,
@@ -93,7 +94,7 @@ def _sees_by_samples(slots, slot, ground, ax, ay, bx, by, step):
     `step` (cells) is the distance of the points.
     """
     slowness = 0.0
-    count = max(1, int(np.ceil(np.hypot(bx - ax, by - ay) / (step * ground.cell))))
+    count = max(1, int(np.ceil(hypot(bx - ax, by - ay) / (step * ground.cell))))
     for i in range(count + 1):
         t = i / count
         cx, cy = cell_at(ground, ax + (bx - ax) * t, ay + (by - ay) * t)
@@ -111,7 +112,7 @@ def _steps_over_wall(ground, ax, ay, bx, by):
     """Return whether a line leads from a cell to a neighbour from which a wall parts it;
     both are where it is at points a quarter of a cell apart.
     """
-    count = max(1, int(np.ceil(np.hypot(bx - ax, by - ay) / (WALL_STEP * ground.cell))))
+    count = max(1, int(np.ceil(hypot(bx - ax, by - ay) / (WALL_STEP * ground.cell))))
     last_x, last_y = cell_at(ground, ax, ay)
     for i in range(1, count + 1):
         t = i / count
@@ -136,7 +137,7 @@ def _sees_over_floors(slots, slot, ground, ax, ay, bx, by):
     node, goal = np.int64(home_at(ground, ax, ay)), home_at(ground, bx, by)
     px, py = (ax - ground.x) / cell, (ay - ground.y) / cell
     qx, qy = (bx - ground.x) / cell, (moved_to_floor(ground, by, ay) - ground.y) / cell
-    length = np.hypot(qx - px, qy - py)
+    length = hypot(qx - px, qy - py)
     ux, uy = ((qx - px) / length, (qy - py) / length) if length > 0.0 else (1.0, 0.0)
     is_steep = abs(qy - py) > abs(qx - px)
     if is_steep:
@@ -189,7 +190,7 @@ def _sees_samples_over_floors(slots, slot, ground, ax, ay, bx, by, step):
     `step` (cells) is the distance of the points.
     """
     over_y = moved_to_floor(ground, by, ay)
-    length = np.hypot(bx - ax, over_y - ay)
+    length = hypot(bx - ax, over_y - ay)
     ux, uy = ((bx - ax) / length, (over_y - ay) / length) if length > 0.0 else (1.0, 0.0)
     count = max(1, int(np.ceil(length / (step * ground.cell))))
     node, cost, before = np.int64(home_at(ground, ax, ay)), 0.0, 0.0
@@ -216,7 +217,7 @@ def _steps_over_wall_on_floors(ground, ax, ay, bx, by):
     it; see `_steps_over_wall`.
     """
     over_y = moved_to_floor(ground, by, ay)
-    count = max(1, int(np.ceil(np.hypot(bx - ax, over_y - ay) / (WALL_STEP * ground.cell))))
+    count = max(1, int(np.ceil(hypot(bx - ax, over_y - ay) / (WALL_STEP * ground.cell))))
     node = np.int64(home_at(ground, ax, ay))
     last_x, last_y = cell_at(ground, ax, ay)
     for i in range(1, count + 1):
@@ -328,7 +329,7 @@ def _aside(ground, node, x, y):
     kind, dear = np.int64(ground.floors.kind[node]), 1.0
     for d in range(8):
         dear = max(dear, ground.floors.metre[kind, d])
-    return dear * np.hypot(x - cx, plan_of(ground, y) - plan_of(ground, cy)) / ground.cell
+    return dear * hypot(x - cx, plan_of(ground, y) - plan_of(ground, cy)) / ground.cell
 
 
 @lean_kernel
@@ -364,7 +365,7 @@ def pull_taut(slots, slot, ground, count, step, trim):
     x, y = measure[slot, START_X], measure[slot, START_Y]
     first_x, first_y = centre_of(ground, nodes[0])
     cx, cy = cell_at(ground, x, y)
-    away = np.hypot(first_x - x, plan_of(ground, first_y) - plan_of(ground, y))
+    away = hypot(first_x - x, plan_of(ground, first_y) - plan_of(ground, y))
     is_trimmed, has_floors = count > 1 and away <= trim * ground.cell, not is_flat(ground)
     kept = 0 if is_trimmed else 1
     own = home_at(ground, x, y) if has_floors else node_at(ground, cx, cy)
@@ -427,6 +428,6 @@ def copy_waypoints(slots, slot, ground, count, out, at):
     for i in range(count):
         px, py = waypoint(slots, slot, ground, slots.heap_entry[slot, i], i == count - 1)
         out[at + i, 0], out[at + i, 1] = px, py
-        length += np.hypot(px - x, plan_of(ground, py) - plan_of(ground, y))
+        length += hypot(px - x, plan_of(ground, py) - plan_of(ground, y))
         x, y = px, py
     return length

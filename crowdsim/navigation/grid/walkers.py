@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.follow import (
     Walks,
@@ -77,7 +78,7 @@ class Walkers:
             is within `same_target` of it.
         """
         away = target - self.walks.requested[rows]
-        is_new = ~(np.hypot(away[:, 0], away[:, 1]) <= self.parameters.same_target)
+        is_new = ~(hypots(away[:, 0], away[:, 1]) <= self.parameters.same_target)
         self.walks.requested[rows[is_new]] = target[is_new]
         return is_new
 

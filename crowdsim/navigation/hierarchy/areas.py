@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh
 
@@ -60,7 +61,7 @@ def find_centres(mesh: NavMesh, area: NDArray[np.int32]) -> tuple[NDArray[np.flo
     middle = _middles(mesh)
     count = np.bincount(area)
     mean = np.column_stack([np.bincount(area, middle[:, axis]) / count for axis in (0, 1)])
-    away = np.hypot(*(middle - mean[area]).T)
+    away = hypots(*(middle - mean[area]).T)
     order = np.lexsort((np.arange(len(area)), away, area))
     polygon = order[np.searchsorted(area[order], np.arange(len(count)))]
     return middle[polygon], polygon.astype(np.int64)

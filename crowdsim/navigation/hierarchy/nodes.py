@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.portal_points import PortalPoints
 
@@ -75,7 +76,7 @@ def place_nodes(
     is_border = other != own
     edge = np.flatnonzero(is_border & (np.arange(mesh.edge_count) < twin))  # once for both sides
     first, size = points.start[edge].astype(np.int64), np.diff(points.start)[edge].astype(np.int64)
-    length = np.hypot(*(mesh.vertex[mesh.edge_end[edge], :2] - mesh.vertex[mesh.edge_vertex[edge], :2]).T)
+    length = hypots(*(mesh.vertex[mesh.edge_end[edge], :2] - mesh.vertex[mesh.edge_vertex[edge], :2]).T)
     count = np.clip(np.round(length / APART_M).astype(np.int64), 1, size)
     if is_sparse:
         pair = np.sort(np.column_stack([own[edge], other[edge]]), axis=1)

@@ -9,6 +9,8 @@ Algorithm.
 
 from __future__ import annotations
 
+import numpy as np
+
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 
@@ -65,7 +67,7 @@ def _ends(mesh, edge, radius):
     """Return the left and the right end of a portal as one leaves over it, moved inwards."""
     right, left = mesh.edge_vertex[edge], mesh.edge_end[edge]
     rx, ry, lx, ly = mesh.vertex[right, 0], mesh.vertex[right, 1], mesh.vertex[left, 0], mesh.vertex[left, 1]
-    share = min(MOST_INSET, radius / ((lx - rx) * (lx - rx) + (ly - ry) * (ly - ry)) ** 0.5)
+    share = min(MOST_INSET, radius / np.sqrt((lx - rx) * (lx - rx) + (ly - ry) * (ly - ry)))
     return (
         lx + share * (rx - lx),
         ly + share * (ry - ly),

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
+from crowdsim.geometry.lengths import dots, hypot, hypots
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.triangulation import is_open, triangulation_steps
 from crowdsim.geometry.walls import Walls
@@ -260,8 +261,8 @@ def with_crossings(ring: NDArray[np.float64], outline: Any) -> NDArray[np.float6
             continue
         crossing = shapely.get_coordinates(shapely.intersection(outline, segment))
         d = b - a
-        length2 = float(d @ d)
-        along = np.unique(((crossing - a) @ d) / length2)
+        length2 = float(dots(d, d))
+        along = np.unique(dots(crossing - a, d) / length2)
         spacing = 1e-6 / np.sqrt(length2)
         last = 0.0
         for t in along:
@@ -511,7 +512,7 @@ def _edge_widths(
         begin[edge], end[edge] = whole.get(ends, ends)
     span = points[end, :2] - points[begin, :2]
     both_walls = (is_wall_vertex[begin] & is_wall_vertex[end]).astype(bool)
-    return np.where(edge_twin < 0, 0.0, np.where(both_walls, np.hypot(span[:, 0], span[:, 1]), np.inf))
+    return np.where(edge_twin < 0, 0.0, np.where(both_walls, hypots(span[:, 0], span[:, 1]), np.inf))
 
 
 def _mark_kerbs(
@@ -632,7 +633,7 @@ def measure_pairs(vertex, is_wall_vertex, polygon_start, edge_vertex, pair_start
                 b = edge_vertex[first + j]
                 if (i == 0 and j == count - 1) or is_wall_vertex[a] == 0 or is_wall_vertex[b] == 0:
                     continue
-                length = np.hypot(vertex[a, 0] - vertex[b, 0], vertex[a, 1] - vertex[b, 1])
+                length = hypot(vertex[a, 0] - vertex[b, 0], vertex[a, 1] - vertex[b, 1])
                 for inner in range(i, j):
                     for outer in range(count):
                         if outer < i or outer >= j:

@@ -6,8 +6,7 @@ what lies behind one is above or below what lies before it, and in reach over th
 
 from __future__ import annotations
 
-import numpy as np
-
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import inlined_kernel
 
@@ -39,7 +38,7 @@ def depth_before(mesh, seam, x, y):
     """Return how far a point is on this side of the line between two floors (m)."""
     a, b = mesh.edge_vertex[seam], mesh.edge_end[seam]
     ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-    return orientation(ax, ay, bx, by, x, y) / np.hypot(bx - ax, by - ay)
+    return orientation(ax, ay, bx, by, x, y) / hypot(bx - ax, by - ay)
 
 
 @inlined_kernel

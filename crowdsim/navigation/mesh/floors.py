@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M, MEETS_M, FloorPlan, Join, gap_of_line
+from crowdsim.geometry.lengths import dots, hypots
 from crowdsim.geometry.triangulation import Triangulation, triangulate
 from crowdsim.navigation.mesh.build import (
     MeshBuild,
@@ -177,8 +178,8 @@ def _with_joins(
 def _along(points: NDArray[np.float64], line: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return different points along a line, its two ends first and last, the others moved onto it."""
     span = line[1] - line[0]
-    share = np.sort(((points - line[0]) @ span) / float(span @ span))
-    spacing = 2.0 * MEETS_M / float(np.hypot(*span))
+    share = np.sort(dots(points - line[0], span) / float(dots(span, span)))
+    spacing = 2.0 * MEETS_M / float(hypots(*span))
     inner: list[float] = []
     for t in share.tolist():
         if spacing < t < 1.0 - spacing and (not inner or t - inner[-1] > spacing):
@@ -246,7 +247,7 @@ def _check_joins(mesh: NavMesh, floors: Sequence[FloorPlan], joins: Sequence[Joi
     portal = np.flatnonzero(mesh.edge_twin >= 0)
     a, b = layer[portal], layer[mesh.edge_twin[portal]]
     middle = shapely.points(mesh.portal_point[portal])
-    length = np.hypot(*(mesh.vertex[mesh.edge_end[portal], :2] - mesh.vertex[mesh.edge_vertex[portal], :2]).T)
+    length = hypots(*(mesh.vertex[mesh.edge_end[portal], :2] - mesh.vertex[mesh.edge_vertex[portal], :2]).T)
     for join in joins:
         line = shapely.LineString(join.line)
         own = (a == join.floors[0]) & (b == join.floors[1]) & (shapely.distance(line, middle) <= MEETS_M)

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import dots, hypots
 from crowdsim.kernels.held_pages import held_like
 from crowdsim.navigation.mesh.build import parts_of
 from crowdsim.navigation.mesh.mesh import NavMesh
@@ -102,7 +103,7 @@ class GroupGround:
         """Return the point of an edge that is nearest to a place (m), well inside its ends."""
         ends = self.whole.vertex[[self.whole.edge_vertex[edge], self.whole.edge_end[edge]], :2]
         along = ends[1] - ends[0]
-        share = float((place - ends[0]) @ along / (along @ along))
+        share = float(dots(place - ends[0], along) / dots(along, along))
         nearest: NDArray[np.float64] = ends[0] + min(max(share, 0.25), 0.75) * along
         return nearest
 
@@ -133,7 +134,7 @@ class GroupGround:
                 back = int(mesh.edge_twin[other])
                 if back >= 0 and left[back] == np.inf and self.barred[mesh.edge_polygon[back]]:
                     step = mesh.portal_point[edge] - mesh.portal_point[other]
-                    heapq.heappush(ahead, (length + float(np.hypot(step[0], step[1])), back, edge))
+                    heapq.heappush(ahead, (length + float(hypots(step[0], step[1])), back, edge))
         return left, after
 
 

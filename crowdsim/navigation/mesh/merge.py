@@ -93,4 +93,4 @@ def is_convex_at(point: Sequence[Sequence[float]], polygon: list[int], vertex: i
         point[polygon[(i + 1) % len(polygon)]],
     )
     ux, uy, vx, vy = bx - ax, by - ay, cx - bx, cy - by
-    return ux * vy - uy * vx >= -FLAT_SINE * ((ux * ux + uy * uy) * (vx * vx + vy * vy)) ** 0.5
+    return ux * vy - uy * vx >= -FLAT_SINE * np.sqrt((ux * ux + uy * uy) * (vx * vx + vy * vy))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import distance_to_segment, is_beyond, orientation
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 
@@ -139,7 +140,7 @@ def depth_in_polygon(mesh, polygon, x, y):
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
         ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-        depth = min(depth, orientation(ax, ay, bx, by, x, y) / np.hypot(bx - ax, by - ay))
+        depth = min(depth, orientation(ax, ay, bx, by, x, y) / hypot(bx - ax, by - ay))
     return depth
 
 
@@ -529,7 +530,7 @@ def _is_gap_between(mesh, polygon, side, ax, ay, bx, by, width):
 def _is_narrower(mesh, a, b, width):
     """Return whether two vertices are less than a width apart; most are much farther, and need no root."""
     dx, dy = mesh.vertex[b, 0] - mesh.vertex[a, 0], mesh.vertex[b, 1] - mesh.vertex[a, 1]
-    return abs(dx) < width and abs(dy) < width and np.hypot(dx, dy) < width
+    return abs(dx) < width and abs(dy) < width and hypot(dx, dy) < width
 
 
 @inlined_kernel

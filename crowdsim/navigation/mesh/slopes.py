@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import inlined_kernel, kernel
 from crowdsim.navigation.mesh.mesh import height_at
 
@@ -28,11 +29,11 @@ def step_cost(mesh, costs, fastest, polygon, dx, dy):
     no cost is below the length in plan, so that the straight line in plan is a lower bound; where it is 1, a
     time is that of a metre on level ground.
     """
-    plan = np.hypot(dx, dy)
+    plan = hypot(dx, dy)
     if costs == PLAN_LENGTH:
         return plan
     climb = mesh.polygon_slope[polygon, 0] * dx + mesh.polygon_slope[polygon, 1] * dy
-    along = np.hypot(plan, climb)
+    along = hypot(plan, climb)
     if costs == SURFACE_LENGTH:
         return along
     up, down = mesh.polygon_pace[polygon, 0], mesh.polygon_pace[polygon, 1]

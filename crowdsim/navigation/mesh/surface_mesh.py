@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
+from crowdsim.geometry.lengths import dots, hypots
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.surface import STEP_M, Patch
 from crowdsim.geometry.triangulation import triangulation_steps
@@ -187,7 +189,7 @@ def _without_points(mesh: NavMesh, of_plate: NDArray[np.int64]) -> NavMesh:
     at_wall = mesh.is_wall_vertex == 1
     is_seam &= at_wall[mesh.edge_vertex] != at_wall[mesh.edge_end]
     span = mesh.vertex[mesh.edge_end, :2] - mesh.vertex[mesh.edge_vertex, :2]
-    room = 2.0 * np.maximum(np.hypot(*span.T) - LEAST_PASS_M, 0.0)
+    room = 2.0 * np.maximum(hypots(*span.T) - LEAST_PASS_M, 0.0)
     return mesh._replace(edge_width=np.where(is_seam, np.minimum(mesh.edge_width, room), mesh.edge_width))
 
 
@@ -238,7 +240,7 @@ def plate_steps(
     part_of: dict[EdgeKey, EdgeKey] = {}
     if not is_even:
         area = sum(region.area for region, _ in regions if region is not None)
-        cell = max(cell, (area / MOST_CELLS) ** 0.5)
+        cell = max(cell, math.sqrt(area / MOST_CELLS))
         patches, part_of = _with_stops(patches, layers, open_edges, regions, cell)
         open_edges = yield from _open_edges(patches, step)
     plates = []
@@ -281,7 +283,7 @@ def _with_stops(
     for (number, key), other in sorted(open_edges.items()):
         floors = {int(layers[patches[each].sheet]) for each in (number, other)}
         a, b = np.array(key[:2]), np.array(key[2:])
-        line, length = shapely.LineString([a, b]), float(np.hypot(*(b - a)))
+        line, length = shapely.LineString([a, b]), float(hypots(*(b - a)))
         shares = [0.0, 1.0]
 
         def enter(share: float, apart: float, shares: list[float] = shares, length: float = length) -> None:
@@ -292,7 +294,7 @@ def _with_stops(
             if borders[floor] is None or not shapely.dwithin(regions[floor][0], line, BORDER_M):
                 continue
             crossings = shapely.get_coordinates(shapely.intersection(borders[floor], line))
-            for share in sorted(((crossings - a) @ (b - a) / length**2).tolist()):
+            for share in sorted((dots(crossings - a, b - a) / length**2).tolist()):
                 enter(share, BORDER_M)
             count = int(np.ceil(length / cell))
             for place in range(1, count):
@@ -365,9 +367,7 @@ def _face_each_other(a: Patch, b: Patch, key: EdgeKey) -> bool:
     """Return whether two patches lie on different sides of their common edge."""
     ends = np.array(key).reshape(2, 2)
     middle, along = ends.mean(axis=0), ends[1] - ends[0]
-    aside = np.array([-along[1], along[0]]) * (
-        min(1e-4, 0.1 * float(np.hypot(*along))) / float(np.hypot(*along))
-    )
+    aside = np.array([-along[1], along[0]]) * (min(1e-4, 0.1 * float(hypots(*along))) / float(hypots(*along)))
     left = [
         shapely.distance(patch.ground, shapely.Point(middle + aside))
         < shapely.distance(patch.ground, shapely.Point(middle - aside))

@@ -22,6 +22,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import Terrain
+from crowdsim.geometry.lengths import hypots
 from crowdsim.geometry.triangulation import Triangulation
 from crowdsim.navigation.mesh.merge import is_convex_at, joined, merge_to_convex, sorted_polygons
 
@@ -211,7 +212,7 @@ def _cut_cells(cutter: _Cutter, parts: list[list[int]], corners: NDArray[np.floa
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
     edges = corners[:, 1:] - corners[:, :1]
     area = 0.5 * float(np.abs(edges[:, 0, 0] * edges[:, 1, 1] - edges[:, 0, 1] * edges[:, 1, 0]).sum())
-    cell = max(cell, (area / MOST_CELLS) ** 0.5)
+    cell = max(cell, math.sqrt(area / MOST_CELLS))
     for axis in range(2):
         count = max(1, int(np.ceil((high[axis] - low[axis]) / cell)))
         normal = np.array([1.0, 0.0]) if axis == 0 else np.array([0.0, 1.0])
@@ -247,14 +248,14 @@ class _Cutter:
         """Cut a polygon along the line through a and b if the segment between them leads through its inside;
         return its parts.
         """
-        length = float(np.hypot(*(b - a)))
+        length = float(hypots(*(b - a)))
         if length <= BORDER_M:
             return [place]
         low, high = 0.0, 1.0
         corners = self.polygons[place]
         for u, v in _edges(corners):
             (ux, uy), (vx, vy) = self.points[u], self.points[v]
-            size = ((vx - ux) ** 2 + (vy - uy) ** 2) ** 0.5
+            size = math.sqrt((vx - ux) ** 2 + (vy - uy) ** 2)
             da, db = (
                 ((vx - ux) * (p[1] - uy) - (vy - uy) * (p[0] - ux)) / size - 0.5 * BORDER_M for p in (a, b)
             )
@@ -306,7 +307,7 @@ class _Cutter:
             across = float(onward[0] * edge[1] - onward[1] * edge[0])
             if across <= 0.0:
                 continue  # it comes in over this one, or runs along it
-            size = float(np.hypot(*edge))
+            size = float(hypots(*edge))
             along = float(onward[1] * to[0] - onward[0] * to[1]) / across * size
             if BORDER_M < along < size - BORDER_M:
                 return True
@@ -403,7 +404,7 @@ class _Cutter:
         points = np.array([self.points[corner] for corner in corners])
         offset = points - points[0]
         area = 0.5 * float(np.sum(offset[:-1, 0] * offset[1:, 1] - offset[:-1, 1] * offset[1:, 0]))
-        return area <= BORDER_M * float(np.hypot(*(points.max(axis=0) - points.min(axis=0))))
+        return area <= BORDER_M * float(hypots(*(points.max(axis=0) - points.min(axis=0))))
 
     def pieces(self) -> Pieces:
         """Return what the polygons have become, each from its lowest vertex on, sorted."""

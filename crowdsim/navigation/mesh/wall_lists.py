@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot, hypots
 from crowdsim.geometry.plane import segments_apart
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.decorator import kernel, lean_kernel
@@ -128,7 +129,7 @@ def _turns_off(
     (dx, dy), (to_x, to_y) = (xy[edge_vertex[edge]] - begin).T, (xy[edge_end[edge]] - begin).T
     # of the end: its distances along the edge before and from its line, times that edge's length
     along, aside = to_x * dx + to_y * dy, to_y * dx - to_x * dy
-    return set(edge[np.abs(aside) * np.hypot(dx, dy) > 2.0 * STRAIGHT_M * np.abs(along)].tolist())
+    return set(edge[np.abs(aside) * hypots(dx, dy) > 2.0 * STRAIGHT_M * np.abs(along)].tolist())
 
 
 class _StraightLine:
@@ -212,9 +213,7 @@ def _measure_discs(mesh, centre, radius):
         for edge in range(first, last):
             radius[polygon] = max(
                 radius[polygon],
-                np.hypot(
-                    mesh.vertex[mesh.edge_vertex[edge], 0] - x, mesh.vertex[mesh.edge_vertex[edge], 1] - y
-                ),
+                hypot(mesh.vertex[mesh.edge_vertex[edge], 0] - x, mesh.vertex[mesh.edge_vertex[edge], 1] - y),
             )
 
 
@@ -223,13 +222,13 @@ def _is_within(mesh, edge, polygon, reach, centre, radius):
     """Return whether an edge comes within `reach` of a polygon;
     exact only where their middles do not tell.
     """
-    middle = np.hypot(
+    middle = hypot(
         mesh.portal_point[edge, 0] - centre[polygon, 0], mesh.portal_point[edge, 1] - centre[polygon, 1]
     )
     if middle <= reach:
         return True
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-    half = 0.5 * np.hypot(mesh.vertex[a, 0] - mesh.vertex[b, 0], mesh.vertex[a, 1] - mesh.vertex[b, 1])
+    half = 0.5 * hypot(mesh.vertex[a, 0] - mesh.vertex[b, 0], mesh.vertex[a, 1] - mesh.vertex[b, 1])
     return middle <= (reach + half + radius[polygon]) * (1.0 + 1e-9) and _comes_near(
         mesh, edge, polygon, reach
     )

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
@@ -346,7 +347,7 @@ def _class_borders(mesh: NavMesh, goals: GoalPieces) -> NDArray[np.float64]:
                 a, b = mesh.edge_vertex[first + i], mesh.edge_vertex[first + j]
                 both = (mesh.is_wall_vertex[a] == 1) & (mesh.is_wall_vertex[b] == 1)
                 span = mesh.vertex[a[both], :2] - mesh.vertex[b[both], :2]
-                lengths.append(np.hypot(span[:, 0], span[:, 1]))
+                lengths.append(hypots(span[:, 0], span[:, 1]))
     return np.unique(np.concatenate(lengths))
 
 

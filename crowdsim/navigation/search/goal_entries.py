@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.kernels.growing import lazy_zeros
@@ -110,7 +111,7 @@ def list_stretches(mesh, goals, piece, radius, flood, stretch):
     for i in range(first, last):
         j = i + 1 if i + 1 < last else first
         ax, ay, bx, by = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
-        length = np.hypot(bx - ax, by - ay)
+        length = hypot(bx - ax, by - ay)
         dx, dy, at = (bx - ax) / length, (by - ay) / length, 0.0
         while at < length and count < stretch.shape[0]:
             low, high = next_clear_stretch(mesh, polygon, ax, ay, bx, by, at, radius + TOUCH_M, flood)

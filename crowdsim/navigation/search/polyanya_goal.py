@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
@@ -49,7 +50,7 @@ def stands_on(ax, ay, bx, by, x, y):
     """Return whether a point that lies between the ends of an edge ab is on it:
     the path over the edge may then have any direction.
     """
-    return orientation(ax, ay, bx, by, x, y) <= LOCATE_TOLERANCE_M * np.hypot(bx - ax, by - ay)
+    return orientation(ax, ay, bx, by, x, y) <= LOCATE_TOLERANCE_M * hypot(bx - ax, by - ay)
 
 
 @lean_kernel
@@ -120,7 +121,7 @@ def next_stretch(header, measure, slot, mesh, goals, rims, flood):
             if high < end:
                 header[slot, NEXT_PART], measure[slot, PART_FROM] = part, high
             high = min(high, end)
-        middle = 0.5 * (low + high) / np.hypot(bx - ax, by - ay)
+        middle = 0.5 * (low + high) / hypot(bx - ax, by - ay)
         # A path to this piece leads to the side of each narrow gap on which its pole is.
         if not are_parted(
             mesh,
@@ -189,5 +190,5 @@ def outward(goals, low, high, i):
     """
     j = i + 1 if i + 1 < high else low
     x, y, tx, ty = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
-    reach = np.hypot(tx - x, ty - y)
+    reach = hypot(tx - x, ty - y)
     return (ty - y) / reach, (x - tx) / reach, reach, tx, ty

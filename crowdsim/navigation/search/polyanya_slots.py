@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.growing import lazy_zeros
@@ -239,7 +240,7 @@ def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
     xy = mesh.vertex[:, :2]
     arriving, leaving = xy[once] - xy[before[once]], xy[after[once]] - xy[once]
     is_corner = (times > 1).astype(np.uint8)
-    scale = np.hypot(*arriving.T) * np.hypot(*leaving.T)
+    scale = hypots(*arriving.T) * hypots(*leaving.T)
     is_corner[once] = arriving[:, 0] * leaving[:, 1] - arriving[:, 1] * leaving[:, 0] <= STRAIGHT * scale
     return is_corner
 
@@ -265,7 +266,7 @@ def measure_clear_round(mesh: NavMesh) -> NDArray[np.float64]:
                 along = b - a
                 share = ((x - a[:, 0]) * along[:, 0] + (y - a[:, 1]) * along[:, 1]) / np.square(along).sum(1)
                 near = a + np.clip(share, 0.0, 1.0)[:, None] * along
-                np.minimum.at(clear, vertex, np.hypot(x - near[:, 0], y - near[:, 1]))
+                np.minimum.at(clear, vertex, hypots(x - near[:, 0], y - near[:, 1]))
     return clear
 
 

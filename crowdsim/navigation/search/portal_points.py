@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.mesh.mesh import NavMesh
 
 WALL_INSET_M = 0.2  # How far from an end of a portal at a wall its outermost point is: an agent's radius.
@@ -46,7 +47,7 @@ class PortalPoints(NamedTuple):
 def place_points(mesh: NavMesh, apart_m: float = APART_M, most: int = MOST_POINTS) -> PortalPoints:
     """Return the points of the portals of a mesh, `apart_m` apart at most, or `most` of one portal."""
     begin, end = mesh.vertex[mesh.edge_vertex, :2], mesh.vertex[mesh.edge_end, :2]
-    length = np.hypot(*(end - begin).T)
+    length = hypots(*(end - begin).T)
     is_kerb = np.any(
         mesh.polygon_pace[mesh.edge_polygon] != mesh.polygon_pace[mesh.edge_polygon[mesh.edge_twin]], axis=1
     )

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from shapely.ops import substring
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.lengths import dots, hypots
 from crowdsim.geometry.surface import GRID_M, Patch
 from crowdsim.navigation.soup.ground import plates_of
 from crowdsim.navigation.soup.sectors import SectorGraph, portal_lines
@@ -120,7 +121,7 @@ def _edges(graph: SectorGraph) -> Iterator[_Edge]:
         one, other = runs.sectors[run].tolist()
         middle = lines[run].mean(axis=0)
         above, below = (
-            float(sectors.z[each] + sectors.slope[each] @ (middle - (sectors.first[each] + 0.5) * cell))
+            float(sectors.z[each] + dots(sectors.slope[each], middle - (sectors.first[each] + 0.5) * cell))
             for each in (one, other)
         )
         yield _Edge(
@@ -142,7 +143,7 @@ def _across(chain: Any) -> float:
     if chain.is_ring:
         return float(chain.length)
     first, last = chain.coords[0], chain.coords[-1]
-    return float(np.hypot(last[0] - first[0], last[1] - first[1]))
+    return float(hypots(last[0] - first[0], last[1] - first[1]))
 
 
 def _count(lengths: Sequence[float], longest: float) -> int:

@@ -11,6 +11,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.lengths import hypots
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.surface import STEP_M
 from crowdsim.kernels.decorator import kernel
@@ -438,7 +439,7 @@ def _over_blocks(
 ) -> Triangles:
     corners = np.ascontiguousarray(corners, dtype=np.float64)
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    is_flat_enough = np.hypot(normal[:, 0], normal[:, 1]) <= rules.steepest * np.abs(normal[:, 2]) * (
+    is_flat_enough = hypots(normal[:, 0], normal[:, 1]) <= rules.steepest * np.abs(normal[:, 2]) * (
         1.0 + 1e-9
     )
     is_flat_enough &= normal[:, 2] != 0.0

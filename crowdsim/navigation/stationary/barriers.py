@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import distance_to_segment, nearest_on_segment
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.stationary.slots import BARRIERS, GAPS, IS_FULL, POLYGONS, PORTALS, REACHES
@@ -130,11 +131,11 @@ def _touch_rim(slots, slot, mesh, polygon, node, x, y, disc, radius):
         ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
         limit = disc + radius if mesh.edge_twin[edge] < 0 and mesh.edge_wall[edge] >= 0 else disc
         px, py = nearest_on_segment(x, y, ax, ay, bx, by)
-        if np.hypot(px - x, py - y) < limit and not _add_barrier(slots, slot, node, 0, x, y, px, py):
+        if hypot(px - x, py - y) < limit and not _add_barrier(slots, slot, node, 0, x, y, px, py):
             return False
         if (
             mesh.is_wall_vertex[a] == 1
-            and np.hypot(ax - x, ay - y) < disc + radius
+            and hypot(ax - x, ay - y) < disc + radius
             and not _add_barrier(slots, slot, node, 0, x, y, ax, ay)
         ):
             return False
@@ -156,7 +157,7 @@ def _draw_in_polygon(slots, slot, mesh, stationary, first, begin, end, widest, r
             if stationary[their, 0] - x >= disc + widest:
                 break
             overlap = (
-                np.hypot(stationary[their, 0] - x, stationary[their, 1] - y)
+                hypot(stationary[their, 0] - x, stationary[their, 1] - y)
                 < disc + share * stationary[their, 2]
             )
             if overlap and not _add_barrier(
@@ -239,7 +240,7 @@ def _cut_portal(slots, slot, mesh, stationary, first, begin, end, radius, share)
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
     ax, ay = mesh.vertex[a, 0], mesh.vertex[a, 1]
     dx, dy = mesh.vertex[b, 0] - ax, mesh.vertex[b, 1] - ay
-    length = np.hypot(dx, dy)
+    length = hypot(dx, dy)
     dx, dy = dx / length, dy / length
     low, high = _margin(mesh, a, radius), length - _margin(mesh, b, radius)
     place, first_gap, count = marks[slot, PORTALS], marks[slot, GAPS], 0

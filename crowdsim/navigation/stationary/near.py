@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import nearest_on_segment
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 
@@ -25,7 +26,7 @@ def _is_near(planning, line, reach, entity, position, row):
     ):
         return False
     nx, ny = nearest_on_segment(x, y, line[0], line[1], line[2], line[3])
-    return entity[row] != planning and np.hypot(nx - x, ny - y) <= reach
+    return entity[row] != planning and hypot(nx - x, ny - y) <= reach
 
 
 @lean_kernel

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import Plane
 from crowdsim.geometry.forced_edges import force_edges
+from crowdsim.geometry.lengths import hypots
 from crowdsim.geometry.steps import at_once
 from crowdsim.geometry.triangulation import Triangulation, in_fixed_order, make_delaunay, neighbours_of
 from crowdsim.navigation.mesh.build import next_in_polygon
@@ -92,7 +93,7 @@ def depths_in(tile: TileMesh, x: float, y: float) -> NDArray[np.float64]:
     along = next_in_polygon(tile.polygon_start, start) - start
     across = along[:, 0] * (y - start[:, 1]) - along[:, 1] * (x - start[:, 0])
     depth: NDArray[np.float64] = np.minimum.reduceat(
-        across / np.hypot(along[:, 0], along[:, 1]), tile.polygon_start[:-1]
+        across / hypots(along[:, 0], along[:, 1]), tile.polygon_start[:-1]
     )
     return depth
 

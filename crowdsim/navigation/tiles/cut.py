@@ -13,6 +13,7 @@ Ground is cut plate by plate (`crowdsim.navigation.tiles.plates`); here is one.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import Terrain
+from crowdsim.geometry.lengths import hypots
 from crowdsim.geometry.triangulation import EMPTY_DISC_SLACK, Triangulation, is_open, triangulate
 from crowdsim.navigation.mesh.plates import EdgeKey, edge_key
 from crowdsim.navigation.mesh.terrain import BORDER_M, CELL_SHARE, MOST_CELLS, region_of
@@ -163,7 +165,7 @@ def cut_ground(
     walls = _cut_segments(points[start], points[end], size)
     lines = _Lines(size, np.concatenate([walls.start, walls.end]))
     if (region := region_of(terrain))[0] is not None:
-        cell = max(cell, (region[0].area / MOST_CELLS) ** 0.5)
+        cell = max(cell, math.sqrt(region[0].area / MOST_CELLS))
         lines.enter_terrain(*region, cell)
     gaps = _cut_segments(points[gap_start], points[gap_end], size, lines)
     border, border_keys = lines.borders(
@@ -174,7 +176,7 @@ def cut_ground(
         walls,
         opened,
         gaps,
-        np.hypot(*(whole.vertices[gap_end] - whole.vertices[gap_start]).T),
+        hypots(*(whole.vertices[gap_end] - whole.vertices[gap_start]).T),
         border,
         border_keys,
         ground,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.mesh.build import next_in_polygon
 from crowdsim.navigation.tiles.build import BORDER, INNER, TileMesh, can_be_crossed
 from crowdsim.navigation.tiles.numbers import MOST_TILES, TileNumbers
@@ -127,8 +128,8 @@ def _fault(tile: TileMesh, count: int) -> str:
     a, b, c = tile.vertex[begin], tile.vertex[end], tile.vertex[next_in_polygon(tile.polygon_start, end)]
     along, onward = b - a, c - b
     turn = along[:, 0] * onward[:, 1] - along[:, 1] * onward[:, 0]
-    lengths = np.hypot(along[:, 0], along[:, 1])
-    if not lengths.min() > 0.0 or np.any(turn < -STRAIGHT * lengths * np.hypot(onward[:, 0], onward[:, 1])):
+    lengths = hypots(along[:, 0], along[:, 1])
+    if not lengths.min() > 0.0 or np.any(turn < -STRAIGHT * lengths * hypots(onward[:, 0], onward[:, 1])):
         return "whose polygons are not convex"
     area = np.add.reduceat(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0], tile.polygon_start[:-1])
     return "" if np.all(area > 0.0) else "whose polygons have no area"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import inlined_kernel, kernel
 
@@ -116,6 +117,6 @@ def find_corners(mesh):
         position[corner, 0], position[corner, 1] = mesh.vertex[b, 0], mesh.vertex[b, 1]
         for k, end in enumerate((a, c)):
             dx, dy = mesh.vertex[end, 0] - mesh.vertex[b, 0], mesh.vertex[end, 1] - mesh.vertex[b, 1]
-            length = np.hypot(dx, dy)
+            length = hypot(dx, dy)
             wall[corner, 2 * k], wall[corner, 2 * k + 1] = dx / length, dy / length
     return Corners(vertex, position, wall, fan_start[: count + 1].copy(), fan_edge[:filled].copy(), at_edge)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
 from crowdsim.navigation.goals.goals import nearest_in_piece
@@ -175,8 +176,8 @@ def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratc
     target: Any = np.int64(STAY)
     for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
         dx, dy = goals.pole[piece, 0] - x, goals.pole[piece, 1] - y
-        if np.hypot(dx, dy) < least:
-            least, gx, gy = np.hypot(dx, dy), dx, dy
+        if hypot(dx, dy) < least:
+            least, gx, gy = hypot(dx, dy), dx, dy
         tx, ty = nearest_in_piece(goals, piece, x, y)
         if is_straight_to_goal(
             terrain, x, y, polygon, NOWHERE, 0.0, np.int64(piece), tx, ty, radius, scratch
@@ -244,7 +245,7 @@ def guess_over_corners(
         if node >= 0:
             corner = node // 2
             cx, cy = corners.position[corner, 0], corners.position[corner, 1]
-            if np.hypot(cx - x, cy - y) <= r + REACHED_M:
+            if hypot(cx - x, cy - y) <= r + REACHED_M:
                 guess.visited[row, guess.visits[row]] = corner
                 guess.visits[row] += 1
                 guess.at[row], node = corner, UNDECIDED
@@ -288,7 +289,7 @@ def _to_nearest(goals, goal, x, y):
     ux, uy, least = 0.0, 0.0, np.inf
     for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
         tx, ty = nearest_in_piece(goals, piece, x, y)
-        apart = np.hypot(tx - x, ty - y)
+        apart = hypot(tx - x, ty - y)
         if apart < least:
             least = apart
             ux, uy = ((tx - x) / apart, (ty - y) / apart) if apart > 0.0 else (0.0, 0.0)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.goals.destinations import only, ranges
 from crowdsim.navigation.goals.goals import GoalPieces
@@ -105,4 +106,4 @@ def distance_to_bounds(links, goal, x, y):
     """Return the distance (m) from a point to the bounds of a goal."""
     dx = max(0.0, links.box[goal, 0] - x, x - links.box[goal, 2])
     dy = max(0.0, links.box[goal, 1] - y, y - links.box[goal, 3])
-    return np.hypot(dx, dy)
+    return hypot(dx, dy)

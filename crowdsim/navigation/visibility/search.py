@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
@@ -347,7 +348,7 @@ def _arc_cost(slots, slot, terrain, end, ux, uy, vx, vy, scratch):
 @inlined_kernel
 def _middle(mx, my, nx, ny):
     """Return the unit vector halfway between two that are not opposite."""
-    length = np.hypot(mx + nx, my + ny)
+    length = hypot(mx + nx, my + ny)
     return (mx + nx) / length, (my + ny) / length
 
 
@@ -364,7 +365,7 @@ def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
         cost = slots.cost[slot, node]
         ax, ay, side = disc_of(graph, end_of(graph, node), radius)
     tx, ty = nearest_in_piece(goals, piece, ax, ay)
-    apart = np.hypot(tx - ax, ty - ay)
+    apart = hypot(tx - ax, ty - ay)
     if cost + np.sqrt(max(0.0, (apart - abs(side)) * (apart + abs(side)))) >= measure[slot, BEST_TOTAL]:
         return
     if high - low == 1 or (apart == 0.0 and (node < 0 or radius == 0.0)):
@@ -374,7 +375,7 @@ def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
     for i in range(low, high):
         j = i + 1 if i + 1 < high else low
         px, py, qx, qy = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
-        length = np.hypot(qx - px, qy - py)
+        length = hypot(qx - px, qy - py)
         dx, dy = (qx - px) / length, (qy - py) / length
         if dx * (ay - py) - dy * (ax - px) > abs(side):
             continue  # The path would come from inside.

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import MOST_CROSSINGS
@@ -183,8 +184,8 @@ def see_all(mesh, corners, most):
                 mesh.vertex[left, 1],
             )
             graze_right, graze_left = (
-                GRAZE_M * np.hypot(rx - ux, ry - uy),
-                GRAZE_M * np.hypot(lx - ux, ly - uy),
+                GRAZE_M * hypot(rx - ux, ry - uy),
+                GRAZE_M * hypot(lx - ux, ly - uy),
             )
             polygon = mesh.edge_polygon[entry]
             zone, zone_corner, zones = _note_zone(zone, zone_corner, zones, zone_stamp, polygon, corner)
@@ -248,7 +249,7 @@ def trace_sight(mesh, corners, from_corner, polygon, ax, ay, to_corner, to_polyg
     Where the line runs through vertices, within `GRAZE_M`, both sides are tried, the lower half-edge first.
     """
     dx, dy = bx - ax, by - ay
-    graze = GRAZE_M * np.hypot(dx, dy)
+    graze = GRAZE_M * hypot(dx, dy)
     if from_corner < 0:
         return (
             _trace_from(mesh, corners, polygon, ax, ay, to_corner, to_polygon, bx, by, graze, crossed),
@@ -326,5 +327,5 @@ def _meets(mesh, edge, ax, ay, bx, by, graze):
     px, py, qx, qy = mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
     if orientation(ax, ay, bx, by, px, py) > graze or orientation(ax, ay, bx, by, qx, qy) < -graze:
         return False
-    reach = GRAZE_M * np.hypot(qx - px, qy - py)
+    reach = GRAZE_M * hypot(qx - px, qy - py)
     return orientation(px, py, qx, qy, bx, by) <= reach and orientation(px, py, qx, qy, ax, ay) >= -reach

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, seam_over
@@ -52,11 +53,11 @@ def _narrow(a, b, low, high):
     """Narrow an interval of sines s to where ``a sqrt(1 - s s) + b s <= 0`` (s in 0..1)."""
     if a <= ALONG:
         if b > 0.0 and a < 0.0:
-            high = min(high, -a / np.hypot(a, b))
+            high = min(high, -a / hypot(a, b))
         elif b > ALONG:
             high = min(high, 0.0)
     elif b < 0.0:
-        low = max(low, a / np.hypot(a, b))
+        low = max(low, a / hypot(a, b))
     else:
         high = -1.0
     return low, high
@@ -97,7 +98,7 @@ def bending_radii(corners, first, second, first_side, second_side):
         corners.position[second, 0] - corners.position[first, 0],
         corners.position[second, 1] - corners.position[first, 1],
     )
-    length = np.hypot(dx, dy)
+    length = hypot(dx, dy)
     dx, dy = dx / length, dy / length
     low, high = 0.0, 1.0
     for k in range(4):
@@ -230,7 +231,7 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
     strip with a vertex first. So up to the lesser of these three radii the tangent is free.
     """
     dx, dy = vx - ux, vy - uy
-    length = np.hypot(dx, dy)
+    length = hypot(dx, dy)
     dx, dy = dx / length, dy / length
     best = most
     reached, done = flood_over(polygon, NO_SEAM, 0, flood), 0

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
@@ -139,7 +140,7 @@ def begin_tree(trees, row, graph, reverse, goals, links, goal, thinnest, widest)
         corner, piece = np.int64(links.corner[link]), np.int64(links.piece[link])
         x, y = graph.corners.position[corner, 0], graph.corners.position[corner, 1]
         tx, ty = nearest_in_piece(goals, piece, x, y)
-        apart = np.hypot(tx - x, ty - y)
+        apart = hypot(tx - x, ty - y)
         least = np.sqrt(max(0.0, (apart - widest) * (apart + widest)))
         for node in range(2 * corner, 2 * corner + 2):
             trees.bound[row, edges + node] = min(trees.bound[row, edges + node], least)

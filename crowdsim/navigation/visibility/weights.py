@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh, height_at
@@ -214,7 +215,7 @@ def extra_cost(mesh, weights, polygons, count, ax, ay, bx, by):
         Exact: the part is cut at polygons and at the borders of sight, and the cost near a shunned point is a
         polynomial along it.
     """
-    length = np.hypot(bx - ax, by - ay)
+    length = hypot(bx - ax, by - ay)
     if length <= 0.0:
         return 0.0
     covered, in_sight, near_points = 0.0, 0.0, 0.0
@@ -228,7 +229,7 @@ def extra_cost(mesh, weights, polygons, count, ax, ay, bx, by):
             px, py, qx, qy = mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
             # Reaching a shadow's width over the edge keeps a part that runs along it; what two polygons share
             # is counted once, see below.
-            over = SHADOW_EDGE_M * np.hypot(qx - px, qy - py)
+            over = SHADOW_EDGE_M * hypot(qx - px, qy - py)
             low, high = _clip(
                 low,
                 high,
@@ -248,14 +249,14 @@ def extra_cost(mesh, weights, polygons, count, ax, ay, bx, by):
             )
             near, far = low, high
             if rx != x or ry != y:
-                inside = SHADOW_EDGE_M * np.hypot(rx - x, ry - y)
+                inside = SHADOW_EDGE_M * hypot(rx - x, ry - y)
                 near, far = _clip(
                     near,
                     far,
                     orientation(x, y, rx, ry, ax, ay) - inside,
                     orientation(x, y, rx, ry, bx, by) - inside,
                 )
-                inside = SHADOW_EDGE_M * np.hypot(lx - x, ly - y)
+                inside = SHADOW_EDGE_M * hypot(lx - x, ly - y)
                 near, far = _clip(
                     near,
                     far,

@@ -6,6 +6,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.systems.base.system import Tick
 from crowdsim.systems.behaviour.actions import Action
 from crowdsim.world.columns import Errand, Wait
@@ -98,14 +99,14 @@ class Approach(Action):
         for row in np.flatnonzero(found == NOBODY).tolist():  # nearest to itself: it is one of those meant
             rest = meant[meant != rows[row]]
             if len(rest):
-                apart = np.hypot(*(agents.position[rest] - agents.position[rows[row]]).T)
+                apart = hypots(*(agents.position[rest] - agents.position[rows[row]]).T)
                 found[row] = agents.entity[rest[int(np.argmin(apart))]]
         return found
 
     def _distance(self, rows: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how far agents are apart (m), inf on different floors."""
         agents = self.crew.agents
-        apart = np.hypot(*(agents.position[rows] - agents.position[other]).T)
+        apart = hypots(*(agents.position[rows] - agents.position[other]).T)
         return np.where(agents.layer[rows] == agents.layer[other], apart, np.inf)
 
     def _pursue(self, tick: Tick, number: int, rows: NDArray[np.int64], other: NDArray[np.int64]) -> None:
@@ -114,7 +115,7 @@ class Approach(Action):
         heads = np.full((len(rows), 2), np.inf)
         going = (agents.errand[rows] == Errand.GOING) & (agents.goal[rows] >= world.destinations.fixed)
         heads[going] = world.destinations.places_of(agents.goal[rows[going]])
-        moved = np.hypot(*(heads - agents.position[other]).T) > MOVED_M
+        moved = hypots(*(heads - agents.position[other]).T) > MOVED_M
         rows, other = rows[moved], other[moved]
         if len(rows):
             self.crew.errands.go_to(

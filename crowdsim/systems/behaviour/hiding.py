@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.decorator import kernel
 from crowdsim.navigation.mesh.mesh import is_in_sight, locate, make_flood, wall_distance
 from crowdsim.navigation.visibility.corners import find_corners
@@ -156,7 +157,7 @@ class Flee(Action):
         for row in rows.tolist():
             spots = self._spots_for(float(agents.radius[row]))
             own = np.flatnonzero(spots.layer == agents.layer[row])
-            apart = np.hypot(*(spots.place[own] - agents.position[row]).T)
+            apart = hypots(*(spots.place[own] - agents.position[row]).T)
             own = own[np.argsort(apart, kind="stable")[:NEAREST]]
             watchers = self._watchers(number, row)
             if not len(own) or not len(watchers):
@@ -173,8 +174,8 @@ class Flee(Action):
         agents = self.crew.agents
         place = spots.place[own]
         seen = self._seen(watchers, place, spots.layer[own]).any(axis=0)
-        path = np.hypot(*(place - agents.position[row]).T)
-        away = np.hypot(*(place[None] - agents.position[watchers][:, None]).transpose(2, 0, 1)).min(axis=0)
+        path = hypots(*(place - agents.position[row]).T)
+        away = hypots(*(place[None] - agents.position[watchers][:, None]).transpose(2, 0, 1)).min(axis=0)
         first: NDArray[np.bool_] = path < away  # it is there before them
         price = path - FLIGHT * away
         for fits in (~seen & first, ~seen):

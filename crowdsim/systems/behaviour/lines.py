@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.saved import MOST, Saved
 from crowdsim.scenario.behaviours import State
 from crowdsim.scenario.queues import Queue
@@ -69,7 +70,7 @@ class Desk:
 def spots_of(line: tuple[tuple[float, float], ...], spacing: float) -> NDArray[np.float64]:
     """Return points along a line from its head on, (s, 2) m, so far apart (m), by its length."""
     corner = np.array(line, dtype=np.float64)
-    step = np.hypot(*np.diff(corner, axis=0).T)
+    step = hypots(*np.diff(corner, axis=0).T)
     along = np.concatenate([[0.0], np.cumsum(step)])
     at = np.arange(int(np.floor(along[-1] / spacing + 1e-9)) + 1) * spacing
     part = np.minimum(np.searchsorted(along, at, side="right") - 1, len(step) - 1)
@@ -127,7 +128,7 @@ class QueueUp(Action):
             return int(self.crew.draws.choices(np.ones(len(lengths)), np.array([row]))[0])
         # of those that are equally short the nearest
         place = self.crew.agents.position[row]
-        apart = [float(np.hypot(*(desk.tail(line) - place))) for line in range(len(lengths))]
+        apart = [float(hypots(*(desk.tail(line) - place))) for line in range(len(lengths))]
         return min(range(len(lengths)), key=lambda line: (lengths[line], apart[line], line))
 
     def _come(self, desk: Desk, rows: NDArray[np.int64]) -> None:
@@ -178,7 +179,7 @@ class QueueUp(Action):
                     if desk.served[server] != FREE or not desk.lines[line]:
                         continue
                     row = int(np.searchsorted(agents.entity, desk.lines[line][0]))
-                    if np.hypot(*(desk.spots[line][0] - agents.position[row])) > OFF_M:
+                    if hypots(*(desk.spots[line][0] - agents.position[row])) > OFF_M:
                         continue  # is still on its way to the head of the line
                     desk.served[server] = desk.lines[line].pop(0)
                     one = np.array([row])
@@ -215,13 +216,13 @@ class QueueUp(Action):
     def _join(self, tick: Tick, number: int, desk: Desk, coming: NDArray[np.int64]) -> None:
         agents = self.crew.agents
         tails = np.array([desk.tail(line) for line in agents.partner[coming].tolist()]).reshape(-1, 2)
-        apart = np.hypot(*(agents.position[coming] - tails).T)
+        apart = hypots(*(agents.position[coming] - tails).T)
         floor = max(0, desk.queue.layer)
         apart[agents.layer[coming] != floor] = np.inf
         late = []
         for place in np.lexsort((agents.entity[coming], apart)).tolist():
             row, line = int(coming[place]), int(agents.partner[coming[place]])
-            near = np.hypot(*(desk.tail(line) - agents.position[row])) <= JOIN_M and apart[place] < np.inf
+            near = hypots(*(desk.tail(line) - agents.position[row])) <= JOIN_M and apart[place] < np.inf
             if near and not desk.is_full(line):
                 self._take_place(desk, line, row)
                 one = np.array([row])
@@ -260,7 +261,7 @@ class QueueUp(Action):
         heads = np.full((len(rows), 2), np.inf)
         going = (agents.errand[rows] == Errand.GOING) & (agents.goal[rows] >= world.destinations.fixed)
         heads[going] = world.destinations.places_of(agents.goal[rows[going]])
-        moved = np.hypot(*(heads - tails).T) > JOIN_M / 2.0
+        moved = hypots(*(heads - tails).T) > JOIN_M / 2.0
         self._go(desk, rows[moved], tails[moved], Wait.NOTHING)
 
     def _close_up(self, desk: Desk) -> None:
@@ -274,7 +275,7 @@ class QueueUp(Action):
             going = (agents.errand[rows] == Errand.GOING) & (agents.goal[rows] >= world.destinations.fixed)
             heads = np.where(going[:, None], np.inf, agents.position[rows])
             heads[going] = world.destinations.places_of(agents.goal[rows[going]])
-            off = np.hypot(*(heads - spot).T) > np.where(going, 0.01, OFF_M)
+            off = hypots(*(heads - spot).T) > np.where(going, 0.01, OFF_M)
             order = np.argsort(rows[off])
             self._go(desk, rows[off][order], spot[off][order], Wait.QUEUE)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.saved import Saved
 from crowdsim.scenario.behaviours import State
@@ -30,7 +31,7 @@ class Patrol(Action):
         """Send them to the nearest place."""
         agents, state = self.crew.agents, self.states[number]
         middles = self._middles(state)
-        apart = np.hypot(*(agents.position[rows][:, None] - middles[None]).transpose(2, 0, 1))
+        apart = hypots(*(agents.position[rows][:, None] - middles[None]).transpose(2, 0, 1))
         agents.step[rows], agents.partner[rows] = 0, np.argmin(apart, axis=1)
         self._go_on(tick, number, rows)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.navigation.goals.destinations import Points
 from crowdsim.navigation.mesh.mesh import locate_many, make_flood, see_many
@@ -43,7 +44,7 @@ def nearest_in_triangles(triangles: NDArray[np.float64], place: NDArray[np.float
     length = np.maximum((side * side).sum(axis=2), 1e-12)
     share = np.clip((side * to).sum(axis=2) / length, 0.0, 1.0)
     points = (triangles + share[..., None] * side).reshape(-1, 2)
-    found: NDArray[np.float64] = points[np.argmin(np.hypot(*(points - place).T))]
+    found: NDArray[np.float64] = points[np.argmin(hypots(*(points - place).T))]
     return found
 
 
@@ -112,10 +113,10 @@ class Gates:
         place = agents.position[row]
         spot = gate.spots[min(int(agents.gate_spot[row]), len(gate.spots) - 1)]
         if self.is_jump[agents.gate[row]]:
-            return bool(np.hypot(*(place - gate.point)) <= RUN_UP_M) and self._sees(row, gate)
+            return bool(hypots(*(place - gate.point)) <= RUN_UP_M) and self._sees(row, gate)
         if gate.edge_spots:
-            return bool(agents.gate_spot[row] < gate.edge_spots and np.hypot(*(place - spot)) <= DROP_M)
-        return bool(np.hypot(*(place - gate.point)) <= BOARD_M or np.hypot(*(place - spot)) <= JOIN_M)
+            return bool(agents.gate_spot[row] < gate.edge_spots and hypots(*(place - spot)) <= DROP_M)
+        return bool(hypots(*(place - gate.point)) <= BOARD_M or hypots(*(place - spot)) <= JOIN_M)
 
     def _sees(self, row: int, gate: Gate) -> bool:
         """Return whether there is ground all the way to the middle of a gate."""
@@ -197,7 +198,7 @@ class Gates:
         agents = self.world.agents
         waits = (agents.ride_step == RideStep.IN_LINE) & (agents.activity == AgentState.WALKING)
         rows = np.flatnonzero(waits)
-        is_off = np.hypot(*(agents.position[rows] - self.point[agents.gate[rows]]).T) > CARRIED_OFF_M
+        is_off = hypots(*(agents.position[rows] - self.point[agents.gate[rows]]).T) > CARRIED_OFF_M
         rows = rows[is_off & self.is_jump[agents.gate[rows]]]
         for gate in np.unique(agents.gate[rows]).tolist():
             self.note(tick, EventKind.LEFT_GATE, rows[agents.gate[rows] == gate], gate)
@@ -209,7 +210,7 @@ class Gates:
             tail = self.tail(gate)
             if tail < 0:
                 return
-            apart = np.hypot(*(agents.position[rows] - self.gates[gate].spots[tail]).T)
+            apart = hypots(*(agents.position[rows] - self.gates[gate].spots[tail]).T)
             first = int(np.lexsort((agents.entity[rows], apart))[0])
             if apart[first] > JOIN_M:
                 return
@@ -242,7 +243,7 @@ class Gates:
             free = first
             while True:
                 spots = agents.gate_spot[rows]
-                apart = np.hypot(*(gate.spots[spots] - gate.spots[free]).T)
+                apart = hypots(*(gate.spots[spots] - gate.spots[free]).T)
                 near = np.flatnonzero((spots > free) & (apart <= BESIDE_M))
                 if not len(near):
                     break
@@ -253,7 +254,7 @@ class Gates:
     def _off(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how far those that wait are from their places, (k,) m."""
         agents = self.world.agents
-        return np.hypot(*(agents.position[rows] - self._spots_of(rows)).T)
+        return hypots(*(agents.position[rows] - self._spots_of(rows)).T)
 
     def _spots_of(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         agents = self.world.agents
@@ -292,7 +293,7 @@ class Gates:
         head = np.where(goes[:, None], np.inf, agents.position[rows])
         head[goes] = world.destinations.places_of(agents.goal[rows[goes]])
         comes = agents.ride_step[rows] == RideStep.COMING
-        off = np.hypot(*(head - spot).T) > np.where(comes, JOIN_M / 2.0, np.where(goes, 0.01, OFF_M))
+        off = hypots(*(head - spot).T) > np.where(comes, JOIN_M / 2.0, np.where(goes, 0.01, OFF_M))
         if off.any():
             self.come(tick, rows[off])
             again = rows[off & ~comes]
@@ -305,7 +306,7 @@ class Gates:
             agents.gate[agents.ride_step == RideStep.IN_LINE], minlength=len(self.gates)
         ).astype(np.bool_)
         gate = agents.gate[rows]
-        near = has_line[gate] & (np.hypot(*(agents.position[rows] - self.point[gate]).T) <= THRONG_M)
+        near = has_line[gate] & (hypots(*(agents.position[rows] - self.point[gate]).T) <= THRONG_M)
         agents.waits[rows[near & (agents.waits[rows] == Wait.NOTHING)]] = Wait.CONNECTION
         agents.waits[rows[~near & (agents.waits[rows] == Wait.CONNECTION)]] = Wait.NOTHING
 
@@ -340,7 +341,7 @@ class Gates:
         draw_spots(self._seed, int(Stream.ALIGHT), key, first, gate.triangles, self._shares[number], spots)
         landing = self.landing(row)  # one that comes out alone does so there
         if len(gate.landing):  # and one below an edge as near to it as there is room
-            apart = np.hypot(*(spots[0] - landing).T)
+            apart = hypots(*(spots[0] - landing).T)
             spots[0] = spots[0, np.argsort(apart, kind="stable")]
         spots[0, 0] = landing
         radius = agents.radius[row : row + 1]

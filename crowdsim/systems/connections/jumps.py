@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.navigation.mesh.slopes import heights_at
 from crowdsim.scenario.jumps import Jumps
@@ -55,7 +56,7 @@ class JumpPortals:
         if polygon < 0:
             return f"its body, {2.0 * agents.radius[row]:g} m wide, does not fit on the ground there"
         fall = float(self.world.heights()[row] - self._height(polygon, place))
-        distance = float(np.hypot(*(place - agents.position[row])))
+        distance = float(hypots(*(place - agents.position[row])))
         return self.jumps.why_not(distance, fall)
 
     def leap(self, tick: int, row: int, place: NDArray[np.float64], floor: int, heard: int) -> bool:
@@ -81,7 +82,7 @@ class JumpPortals:
             fall = float(self.world.heights()[row] - self._height(self._room(row, place, floor), place))
             portals.open(
                 slot, left_by=int(agents.entity[row]), opened=heard, until=until, begin=begin, end=place,
-                floor=(own_floor, floor), seconds=self.jumps.seconds(float(np.hypot(*(place - begin))), fall),
+                floor=(own_floor, floor), seconds=self.jumps.seconds(float(hypots(*(place - begin))), fall),
             )  # fmt: skip
             self.gates.look_at_gates()
         self._take_off(tick, row, slot)
@@ -128,8 +129,8 @@ class JumpPortals:
         """Return the portal that lies there already; -1 if none does."""
         portals = self.portals
         is_same = portals.is_open & (portals.floor == [floor, to_floor]).all(axis=1)
-        is_same &= np.hypot(*(portals.begin - begin).T) <= SAME_M
-        is_same &= np.hypot(*(portals.end - end).T) <= SAME_M
+        is_same &= hypots(*(portals.begin - begin).T) <= SAME_M
+        is_same &= hypots(*(portals.end - end).T) <= SAME_M
         found = np.flatnonzero(is_same)
         return int(found[0]) if len(found) else _NOWHERE
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.scenario.connections import Connection
 from crowdsim.setup.gates import SPACING_M
 from crowdsim.systems.base.system import Tick, ticks_of
@@ -47,7 +48,7 @@ class Passage:
         self._seconds = connection.seconds[0]
         if connection.kind == "door":  # as fast as people walk
             first = int(gates.facts.first_gate[number])
-            self._seconds = float(np.hypot(*(gates.point[first + 1] - gates.point[first])) / WALKS_M_S)
+            self._seconds = float(hypots(*(gates.point[first + 1] - gates.point[first])) / WALKS_M_S)
 
     @property
     def seconds(self) -> float:
@@ -102,7 +103,7 @@ class Passage:
         """Return how far it is from a place to the middle of the end before a door, and on behind it (m)."""
         agents, point = self.gates.world.agents, self.gates.point
         first, last = point[agents.gate[row]], point[agents.gate_out[row]]
-        return float(np.hypot(*(first - begin))), float(np.hypot(*(last - first)))
+        return float(hypots(*(first - begin))), float(hypots(*(last - first)))
 
     def _place(self, row: int, share: float) -> NDArray[np.float64]:
         """Return where one that rides is, (2,) m: on the line to where it comes out. Through a door it

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.goals.destinations import Points
 from crowdsim.navigation.mesh.mesh import locate_many, see_many
 from crowdsim.scenario.connections import Connection
@@ -94,7 +95,7 @@ class Along:
     def _begin(self, tick: int, rows: NDArray[np.int64], ahead: NDArray[np.float64]) -> None:
         """Let those begin that have come near enough to the waypoint where they join the line."""
         agents, gates = self.gates.world.agents, self.gates
-        apart = np.hypot(*(agents.position[rows] - gates.point[agents.gate[rows]]).T)
+        apart = hypots(*(agents.position[rows] - gates.point[agents.gate[rows]]).T)
         begins = rows[np.isnan(agents.waypath_aim[rows]) & (apart <= ahead)]
         if len(begins):
             agents.waypoint_next[begins] = agents.gate[begins] - self._first
@@ -119,7 +120,7 @@ class Along:
         last = np.clip(high[:, None] - along[:-1], 0.0, size)
         at = ((place[:, None] - line[:-1]) * step).sum(axis=2) / size
         at = np.clip(at, first, last)
-        apart = np.hypot(*(place[:, None] - line[:-1] - (at / size)[:, :, None] * step).transpose(2, 0, 1))
+        apart = hypots(*(place[:, None] - line[:-1] - (at / size)[:, :, None] * step).transpose(2, 0, 1))
         is_outside = (low[:, None] > along[1:]) | (high[:, None] < along[:-1])
         piece = np.argmin(np.where(is_outside, np.inf, apart), axis=1)
         found: NDArray[np.float64] = along[piece] + at[np.arange(len(rows)), piece]

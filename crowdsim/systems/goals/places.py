@@ -4,6 +4,7 @@ so that those behind them find the rim free.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import find_blocked_lines, rows_of_entities
 from crowdsim.bodies.places import FAR_M, FreePlaces, PlaceParameters, choose_places, find_free
+from crowdsim.geometry.lengths import hypots
 from crowdsim.setup.things import Goals
 from crowdsim.systems.base.system import Tick
 from crowdsim.systems.goals.place_rows import find_visitors, list_coming, list_standing
@@ -22,7 +24,7 @@ from crowdsim.world.world import World
 # Farthest apart that places are: pedestrians that wait where the ground is wide stand at arm's length.
 LOOSEST_M = 1.2
 CLOSER = 0.9  # Share by which they are moved together until there are enough.
-ROW = 0.75**0.5  # Distance of the rows of a triangular lattice, of that of its points.
+ROW = math.sqrt(0.75)  # Distance of the rows of a triangular lattice, of that of its points.
 SHARED = 20_000  # Rows of a range at least: one row takes 2 ns.
 LEAST_SPEED = 0.05  # That is the least, in m/s: a slower agent does not keep a run from its end.
 SLOWEST = 0.5  # Share of its speed that an agent is expected to reach on the way to its place.
@@ -159,7 +161,7 @@ class Places:
         agents = self.world.agents
         x, y = (place - agents.position[rows]).T
         pace = np.maximum(LEAST_SPEED, SLOWEST * agents.desired_speed[rows])
-        needed = np.hypot(x, y) / pace + self.parameters.place_patience
+        needed = hypots(x, y) / pace + self.parameters.place_patience
         agents.is_yielding[rows], agents.yield_target[rows] = Stepping.IN, place
         agents.yield_tick[rows] = tick.number + np.ceil(needed / tick.length).astype(np.int64)
 

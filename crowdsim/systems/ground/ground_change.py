@@ -11,6 +11,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.mesh.mesh import NavMesh, depth_in_polygon, locate_many
@@ -73,7 +74,7 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     is_obstacle = agents.activity >= AgentState.OBSTACLE  # and those that ride
     # it goes where it goes
     place[is_obstacle], new_polygon[is_obstacle] = agents.position[is_obstacle], polygon[is_obstacle]
-    moved = np.hypot(place[:, 0] - agents.position[:, 0], place[:, 1] - agents.position[:, 1])
+    moved = hypots(place[:, 0] - agents.position[:, 0], place[:, 1] - agents.position[:, 1])
     is_put = moved > 0.0
     _carry_corridors(world, tick, old, carried, under, is_put)
     agents.position[is_put] = agents.tentative_position[is_put] = agents.next_corner[is_put] = place[is_put]
@@ -90,7 +91,7 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
         EventKind.PUT_OUT,
         agents.entity[is_noted],
         agents.position[is_noted],
-        np.round(1e3 * np.hypot(moved, fallen)[is_noted]).astype(np.int64),
+        np.round(1e3 * hypots(moved, fallen)[is_noted]).astype(np.int64),
     )
 
 
@@ -107,7 +108,7 @@ def put_out(world: World, tick: int, rows: NDArray[np.int64], place: NDArray[np.
         Those that are where they were stay as they are.
     """
     agents = world.agents
-    moved = np.hypot(place[:, 0] - agents.position[rows, 0], place[:, 1] - agents.position[rows, 1])
+    moved = hypots(place[:, 0] - agents.position[rows, 0], place[:, 1] - agents.position[rows, 1])
     polygon = np.empty(len(rows), dtype=np.int64)
     locate_many(0, len(rows), world.mesh, place, agents.layer[rows], polygon)
     is_put = (moved > 0.0) & (polygon >= 0)
@@ -149,7 +150,7 @@ def nearest_free(
     """
     rays = circle_corners((0.0, 0.0), 1.0, RAYS)
     left, bottom, right, top = outline.bounds
-    size = float(np.hypot(right - left, top - bottom))
+    size = float(hypots(right - left, top - bottom))
     walls, found = ground.boundary, position.copy()
     for row, (here, own) in enumerate(zip(position, radius.tolist(), strict=True)):
         away = STEP_OF_RADIUS * own * np.arange(1, int((size + _FARTHEST_M) / (STEP_OF_RADIUS * own)) + 1)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.grid.guess import (
     GIVEN_UP,
     NOWHERE,
@@ -232,7 +233,7 @@ class CellGuesses(Guesses):
                         path, _, along = grid.laid_on_floors(corners, np.array([0, len(corners)]))
                         length[number] = along[0]
                     else:
-                        length[number] = np.hypot(*np.diff(corners, axis=0).T).sum()
+                        length[number] = hypots(*np.diff(corners, axis=0).T).sum()
                     paths[number] = path
         self.forget(answers.entity)
         start = np.cumsum([0, *(len(path) for path in paths)]).astype(np.int64)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, CornerCache
@@ -310,7 +311,7 @@ class CorridorPaths(Paths):
         pairs, of_pair = np.unique(np.column_stack([wanted, heads_for])[several], axis=0, return_inverse=True)
         found = np.array([self._nearest_piece(*pair) for pair in pairs.tolist()], dtype=np.int64)
         nearest[several] = found[of_pair.reshape(-1)]
-        away = np.hypot(*(targets_at(goals, np.maximum(nearest, 0)) - targets_at(goals, heads_for)).T)
+        away = hypots(*(targets_at(goals, np.maximum(nearest, 0)) - targets_at(goals, heads_for)).T)
         stays = (nearest >= 0) & (goals.piece_polygon[nearest] == goals.piece_polygon[heads_for])
         stays &= away <= self.same_target
         agents.goal_piece[rows[mine[stays]]], keeps[mine[stays]] = nearest[stays], True
@@ -323,7 +324,7 @@ class CorridorPaths(Paths):
         goals = self.world.goals
         first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
         target = targets_at(goals, np.array([*range(first, last), piece]))
-        away = np.hypot(*(target[:-1] - target[-1]).T)
+        away = hypots(*(target[:-1] - target[-1]).T)
         away = np.where(goals.piece_polygon[first:last] == goals.piece_polygon[piece], away, np.inf)
         nearest = int(np.argmin(away))
         return first + nearest if away[nearest] < np.inf else -1

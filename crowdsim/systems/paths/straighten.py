@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypot
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.kernels.threads import ALONE, Team
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
@@ -127,6 +128,6 @@ def find_led_round(
                 out[row] = True
         if is_new and not out[row]:
             dx, dy = next_corner[row, 0] - position[row, 0], next_corner[row, 1] - position[row, 1]
-            out[row] = np.hypot(dx, dy) < 2.0 * radius[row]
+            out[row] = hypot(dx, dy) < 2.0 * radius[row]
         count += out[row]
     return count

@@ -10,6 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.bodies.spread import SpreadParameters
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
 from crowdsim.navigation.goals.fronts import WIDEST_M
@@ -351,7 +352,7 @@ class WaypointPaths(Paths):
         # `arrive_within`.
         near = np.flatnonzero(walking & (walkers.walks.is_walking == 0) & has_path(agents.path_status))
         rest = (aim[near] - agents.position[near]) / tick.length
-        pace = np.maximum(np.hypot(rest[:, 0], rest[:, 1]), 1e-300)
+        pace = np.maximum(hypots(rest[:, 0], rest[:, 1]), 1e-300)
         agents.preferred_velocity[near] = rest * np.minimum(1.0, agents.desired_speed[near] / pace)[:, None]
         agents.next_corner[walking] = aim[walking]
         # In front of a region a crowd may spread.
@@ -381,7 +382,7 @@ class WaypointPaths(Paths):
             near, sheet = rows[bends], self.planner.grid.sheet
             end = walks.waypoint[walks.start[near] + walks.total[near] - 1]
             line = sheet.plan_of(end) - agents.position[near]
-            found[bends] = walkers.ahead(near, self.places(), tick.team) <= STRAIGHT * np.hypot(
+            found[bends] = walkers.ahead(near, self.places(), tick.team) <= STRAIGHT * hypots(
                 line[:, 0], line[:, 1]
             )
             if not sheet.is_plan:

@@ -13,6 +13,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.vehicles.curve import poses
 from crowdsim.setup.things import Disc
@@ -200,7 +201,7 @@ class Driving:
         pose = poses(curve, at)
         reach = ahead + own.length + FORESEEN_S * 3.0
         near = (others.layer == self.world.agents.layer[row]) & (others.entity != entity)
-        near &= np.hypot(*(others.place - pose[0, :2]).T) <= reach + others.radius
+        near &= hypots(*(others.place - pose[0, :2]).T) <= reach + others.radius
         free, blocker = np.inf, 0
         if near.any():
             # vehicles with higher numbers wait for this one: where they will be does not matter
@@ -242,7 +243,7 @@ class Driving:
         along = offset[..., 0] * pose[:, None, 2] + offset[..., 1] * pose[:, None, 3]
         aside = offset[..., 1] * pose[:, None, 2] - offset[..., 0] * pose[:, None, 3]
         before = np.maximum(np.maximum(back - along, along - front), 0.0)
-        return np.hypot(before, np.maximum(np.abs(aside) - 0.5 * own.width, 0.0))
+        return hypots(before, np.maximum(np.abs(aside) - 0.5 * own.width, 0.0))
 
     def _in_area(self, entity: int, drive: Drive, name: str, area: object) -> NDArray[np.bool_]:
         """Return at which places of its curve, each `APART_M`, a vehicle is in an area."""
