@@ -57,6 +57,8 @@ def used_in(tree):
             exponent = node.right.operand if isinstance(node.right, ast.UnaryOp) else node.right
             if isinstance(exponent, ast.Constant) and exponent.value != int(exponent.value):
                 yield node.lineno, "**"
+        elif isinstance(node, ast.Attribute) and node.attr == "dot":
+            yield node.lineno, "dot"
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             forbidden = OF_THE_C_LIBRARY | OF_THE_PROCESSOR
             # The standard library has a hypot and a dist of its own.
