@@ -22,7 +22,7 @@ OF_THE_C_LIBRARY = {
     "tan", "tanh",
 }  # fmt: skip
 # Sums of products by code for the processor, with multiplications and additions in one.
-OF_THE_PROCESSOR = {"dot", "einsum", "inner", "linalg", "matmul", "tensordot", "vdot"}
+OF_THE_PROCESSOR = {"einsum", "inner", "linalg", "matmul", "tensordot", "vdot"}
 # Exactly so because nothing is rounded, or because it decides nothing.
 ALLOWED = {
     ("geometry/triangulation.py", "@"): "of whole numbers",
@@ -70,7 +70,15 @@ def used_in(tree):
 
 @pytest.mark.parametrize(
     "text",
-    ["a @ b", "np.hypot(x, y)", "np.linalg.norm(a)", "math.sin(x)", "x ** 0.5", "np.einsum('i,i', a, b)"],
+    [
+        "a @ b",
+        "np.hypot(x, y)",
+        "np.linalg.norm(a)",
+        "math.sin(x)",
+        "x ** 0.5",
+        "np.einsum('i,i', a, b)",
+        "a.dot(b)",
+    ],
 )
 def test_each_of_them_is_found(text):
     assert len(list(used_in(ast.parse(text)))) == 1
