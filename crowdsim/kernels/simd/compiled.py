@@ -1,8 +1,8 @@
 """The operations of `crowdsim.kernels.simd` as generic LLVM vector code; see the package for what they do.
 
 Each is a numba intrinsic that emits a handful of LLVM instructions on ``<16 x float>``, ``<16 x i32>`` or
-``<16 x i1>``. Nothing here names an instruction set: LLVM turns the vectors into one, two, four registers, or
-single numbers, as the processor has it.
+``<16 x i1>``. Nothing here needs an instruction set: LLVM turns the vectors into one, two, four registers, or
+single numbers, as the processor has it. `append_lanes` has two forms that do the same: it says which.
 """
 
 # mypy: allow-untyped-defs
