@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.geometry.plane import distance_to_segment
 from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.corridor.clear_line import is_clear_line

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.kernels.decorator import inlined_kernel, kernel
 
 

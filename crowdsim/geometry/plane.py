@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.kernels.decorator import lean_kernel
 
 ORIENTATION_ERROR = 3.3306690738754716e-16  # (3 + 16 eps) eps with eps = 2**-53: [Shewchuk 1997],

@@ -27,7 +27,8 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.geometry.lengths import hypot, hypots
+from crowdsim.geometry.hypot import hypot
+from crowdsim.geometry.lengths import hypots
 from crowdsim.geometry.plane import in_circle_for_sure, turns_left_for_sure
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.kernels.decorator import kernel

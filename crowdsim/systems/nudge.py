@@ -14,7 +14,8 @@ from crowdsim.bodies.nudge import (
     find_touching,
     rows_of_entities,
 )
-from crowdsim.geometry.lengths import hypot, hypots
+from crowdsim.geometry.hypot import hypot
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan, ticks_of
 from crowdsim.world.columns import Stepping

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from crowdsim.geometry.lengths import dots, hypot, hypots, lengths_of
+from crowdsim.geometry.hypot import hypot
+from crowdsim.geometry.lengths import dots, hypots, lengths_of
 from tests.reference import lengths as twin
 
 EDGES = [0.0, -0.0, 5e-324, 1e-310, 1e-160, 2.0**-459, 1.0, 2.0**511, 2.0**512, 1.2e308]
@@ -36,6 +37,17 @@ def test_arrays_have_the_lengths_of_numbers_whichever_leg_is_which(kind):
         assert hypots(one, other).tolist() == expected
     assert float(hypots(x[0], y[0])) == expected[0]
     assert hypots(x[:, None], y[:, None]).tolist() == [[each] for each in expected]
+
+
+@pytest.mark.parametrize("shape", [(40_000,), (3, 20_000), (20_000, 3), (40_000, 1)])
+def test_many_lengths_are_those_of_few(shape):
+    x, y = np.random.default_rng(3).normal(size=(2, *shape))
+    expected = np.reshape(
+        [hypots(a, b) for a, b in zip(x.reshape(-1, 20), y.reshape(-1, 20), strict=True)], shape
+    )
+    assert np.array_equal(hypots(x, y), expected)
+    assert np.array_equal(hypots(x.T, y.T), expected.T)
+    assert np.array_equal(hypots(x, 2.5), hypots(x, np.full(shape, 2.5)))
 
 
 def test_what_is_no_number_gives_none():

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.corridor.portal_vertices import EITHER, FLAGS, vertex_disc, vertices_beside
 

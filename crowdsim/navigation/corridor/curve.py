@@ -25,7 +25,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.lengths import dots, hypot, hypots
+from crowdsim.geometry.hypot import hypot
+from crowdsim.geometry.lengths import dots, hypots
 from crowdsim.geometry.plane import distance_to_segment, orientation, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.corridors import Corridor, corridor_of

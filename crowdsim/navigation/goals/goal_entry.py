@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.geometry.plane import segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import flood_into, was_reached

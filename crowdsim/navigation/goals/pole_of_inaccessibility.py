@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch

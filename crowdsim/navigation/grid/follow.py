@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.ground import floor_at, moved_to_floor, plan_of
 from crowdsim.navigation.grid.lines import length_on_floor, seam_gap

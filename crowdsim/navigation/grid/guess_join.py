@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.ground import cell_of, centre_of, home_at, moved_to_floor, plan_of

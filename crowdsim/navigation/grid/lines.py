@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.geometry.plane import distance_to_segment, nearest_on_segment
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.ground import (

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.ground import TOUCH_M, cell_at, home_at, node_at
 from crowdsim.navigation.grid.lines import node_along

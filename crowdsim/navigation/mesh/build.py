@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
-from crowdsim.geometry.lengths import dots, hypot, hypots
+from crowdsim.geometry.hypot import hypot
+from crowdsim.geometry.lengths import dots, hypots
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.triangulation import is_open, triangulation_steps
 from crowdsim.geometry.walls import Walls

@@ -6,7 +6,7 @@ what lies behind one is above or below what lies before it, and in reach over th
 
 from __future__ import annotations
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import inlined_kernel
 

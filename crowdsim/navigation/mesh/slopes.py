@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.kernels.decorator import inlined_kernel, kernel
 from crowdsim.navigation.mesh.mesh import height_at
 

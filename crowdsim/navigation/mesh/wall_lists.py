@@ -10,7 +10,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.lengths import hypot, hypots
+from crowdsim.geometry.hypot import hypot
+from crowdsim.geometry.lengths import hypots
 from crowdsim.geometry.plane import segments_apart
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.decorator import kernel, lean_kernel

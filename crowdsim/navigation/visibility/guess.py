@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
 from crowdsim.navigation.goals.goals import nearest_in_piece

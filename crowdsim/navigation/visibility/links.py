@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.goals.destinations import only, ranges
 from crowdsim.navigation.goals.goals import GoalPieces

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.geometry.lengths import hypot
+from crowdsim.geometry.hypot import hypot
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, seam_over
