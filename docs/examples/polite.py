@@ -6,7 +6,7 @@ import numpy as np
 
 from crowdsim.avoidance.model import FEASIBLE, NOT_ASKED, RELAXED, StatelessModel
 from crowdsim.avoidance.registry import register
-from crowdsim.geometry.lengths import hypots
+from crowdsim.geometry.lengths import dots, lengths_of
 from crowdsim.geometry.speed import limit_speed
 from crowdsim.tunable import param
 
@@ -29,9 +29,8 @@ class Polite(StatelessModel):
         team.run(limit_speed, len(wish), view.preferred_velocity, view.maximum_speed, view.active, wish)
         near = view.neighbours(8, self.parameters.room + 1.0, team)  # rows, nearest first; -1 is none
         to_other = view.position[near] - view.position[:, None]
-        distance = hypots(to_other[..., 0], to_other[..., 1])
-        along = to_other[..., 0] * wish[:, None, 0] + to_other[..., 1] * wish[:, None, 1]
-        is_ahead = (near >= 0) & (along > 0.7 * distance * hypots(wish[:, 0], wish[:, 1])[:, None])
+        distance, along = lengths_of(to_other), dots(to_other, wish[:, None])
+        is_ahead = (near >= 0) & (along > 0.7 * distance * lengths_of(wish)[:, None])
         gap = np.where(is_ahead, distance - view.radius[near] - view.radius[:, None], np.inf)
         first = np.argmin(gap, axis=1)[:, None]
         share = np.clip(np.take_along_axis(gap, first, axis=1) / self.parameters.room, 0.0, 1.0)
