@@ -1,5 +1,7 @@
 """Lengths and products of vectors are the same everywhere, and as exact as the C library's."""
 
+import platform
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,19 @@ def test_a_length_is_off_by_less_than_a_unit_in_the_last_place(kind):
     for x, y in legs(kind):
         length = hypot(float(x), float(y))
         assert twin.is_within_a_unit(length, x, y, np.spacing(length)), (x, y)
+
+
+def _glibc():
+    name, version = platform.libc_ver()
+    return tuple(map(int, version.split(".")[:2])) if name == "glibc" else (0, 0)
+
+
+@pytest.mark.skipif(_glibc() < (2, 35), reason="the C library has another hypot")
+def test_lengths_are_those_that_recordings_were_made_with():
+    rng = np.random.default_rng(11)
+    x, y = rng.normal(size=(2, 200_000))
+    y *= 10.0 ** rng.uniform(-4, 1, len(y))
+    assert np.array_equal(hypots(x, y), np.hypot(x, y))
 
 
 @pytest.mark.parametrize("kind", ["any", "alike", "edges"])
