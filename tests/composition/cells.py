@@ -83,7 +83,6 @@ class Refusal(NamedTuple):
 
 _RIGHT = range(5, 15)  # entity ids of those that go right: groups are numbered by their names
 RIDES = 3  # from this step of a ride on an agent is in a connection
-ENOUGH = 100  # steps of agents, from which on a share of them says something
 FASTEST, TOP_SPEED = 1.5, 1.2  # m/s that people like; avoidance may take them to so many times that
 _CELLS = ("grid", "s2-grid")
 REFUSALS = (
@@ -256,8 +255,7 @@ def look(choices: Choices, rows: pd.DataFrame, events: pd.DataFrame) -> None:
     if "ride_step" in steps:  # those that ride are on no ground; the step out is one of the ride
         walks = steps.ride_step < RIDES
         steps = steps[walks & walks.groupby(steps.id).shift(fill_value=True)]
-    # Those that wait for a path, a party or a drop stand most of the time: what counts is that they get on.
-    assert (steps.groupby("id").length.sum() > 1.0).mean() > 0.3, "nobody walks"
+    assert (steps.length > 0.02).mean() > 0.2, "nobody walks"
     soon, first = steps[steps.frame <= TICKS], events[events.tick <= TICKS]
     for axis, look_at in _LOOKS.items():
         if choices[axis] != "none":
@@ -300,8 +298,7 @@ def _look_at_terrain(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame
     inside = steps.x.between(SLOW[0] + 0.2, SLOW[2] - 0.2) & steps.px.between(SLOW[0] + 0.2, SLOW[2] - 0.2)
     slow, quick = steps[inside].length / TICK_S, steps[steps.x < SLOW[0] - 1.0].length / TICK_S
     if len(slow) > 20:
-        # those that hurry may have to swerve at their greatest speed, and so may a few
-        if choices["together"] == "none" and len(slow) >= ENOUGH:
+        if choices["together"] == "none":  # those that hurry may have to swerve at their greatest speed
             assert np.median(slow) <= fastest * SLOW_SPEED + 0.05
         if choices["avoidance"] == "none":  # without avoidance bodies meet, and are pushed apart
             return
@@ -322,8 +319,7 @@ def _look_at_bed(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) ->
     own = steps[steps.id.isin(_RIGHT)]
     deep = own.x.between(x0 + 0.3, x1 - 0.3) & own.y.between(y0 + 0.3, y1 - 0.3)
     has_path = own.path_status == PathStatus.FOUND  # others wait where they are
-    # One that gets its path where a guess had led it says nothing.
-    assert has_path.sum() < ENOUGH or deep[has_path].mean() < 0.1, "agents walk over the bed"
+    assert deep[has_path].mean() < 0.1, "agents walk over the bed"
     if choices["planner"] in _CELLS:
         return
     touches = own.x.between(x0 - 0.05, x1 + 0.05) & own.y.between(y0 - 0.05, y1 + 0.05)
