@@ -295,9 +295,9 @@ def _sort_alone(position, plane_of_row, cells, cell_of_row, counts):
 
 
 @inlined_kernel
-def row_ahead(cells_row, slot):
-    """Return the row of the slot `AHEAD` slots on, or of the last one."""
-    return np.uint64(cells_row[min(slot + AHEAD, np.uint64(cells_row.size - 1))])
+def row_ahead(rows, place):
+    """Return what stands `AHEAD` places on in a list of rows by slot, or of slots by row; or the last of it."""
+    return np.uint64(rows[min(place + AHEAD, np.uint64(rows.size - 1))])
 
 
 @inlined_kernel

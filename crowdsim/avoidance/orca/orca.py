@@ -228,8 +228,8 @@ def choose_velocities(start, stop, cells, states, own, frame, parameters, margin
 
     Notes
     -----
-    About 110 ns for neighbours, 15 for half-planes and 60 for the linear programs an agent at 1 a square
-    metre; see benchmarks/avoidance.py. Twin: `tests/reference/orca.py`.
+    About 110 ns for neighbours, 40 for half-planes and 100 for the linear programs an agent at 1 a square
+    metre; see benchmarks/orca_peer.py. Twin: `tests/reference/orca.py`.
     """
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
     sides, lines = np.zeros(SIDE_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
