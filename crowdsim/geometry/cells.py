@@ -296,7 +296,7 @@ def _sort_alone(position, plane_of_row, cells, cell_of_row, counts):
 
 @inlined_kernel
 def row_ahead(rows, place):
-    """Return what stands `AHEAD` places on in a list of rows by slot, or of slots by row; or the last of it."""
+    """Return what stands `AHEAD` places on in a list of rows by slot, or of slots by row; or its last."""
     return np.uint64(rows[min(place + AHEAD, np.uint64(rows.size - 1))])
 
 
