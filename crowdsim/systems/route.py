@@ -95,7 +95,8 @@ class Route(TickSystem):
             self._mesh = self.world.mesh
             again = np.flatnonzero(agents.ride_step == RideStep.COMING)
             let_go(agents, again)
-            ask_anew(agents, again)
+            # those that stand have no ground, or no path: whatever ends that looks for why they stand
+            ask_anew(agents, again[agents.activity[again] != AgentState.STANDING])
         self._gates.look_at_gates()
         new = self._new_portals(tick.number)
         rows = self._choosing(looks_again=len(new) > 0)

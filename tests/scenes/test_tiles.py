@@ -18,6 +18,7 @@ from crowdsim.systems.ground.tile_changes import (
 from crowdsim.systems.paths.lost_paths import ask_anew
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
+from crowdsim.world.riding import RideStep
 from crowdsim.world.states import has_path
 from tests.crowds import BUSY, digests, simulation
 from tests.navigation.worlds import located
@@ -244,6 +245,46 @@ def test_who_has_no_ground_stays_when_another_tile_comes_and_whose_tile_is_repla
             for kind in (EventKind.GROUND_LOST, EventKind.GROUND_BACK)
         )
         assert lost == set(agents.entity[low].tolist()) and back == set()
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [
+        {"waypaths": {"line": {"points": [[12, 2], [20, 2]], "factor": 0.3}}},
+        {
+            "connections": {
+                "walkway": {
+                    "passage": {"ends": [{"area": {"box": [x, 1, x + 2, 3]}} for x in (12, 19)], "time": 1}
+                }
+            }
+        },
+    ],
+    ids=["a waypath", "a passage"],
+)
+def test_who_goes_to_a_connection_as_its_tile_goes_walks_on_when_that_is_back(connection):
+    with simulation(
+        {
+            "version": 1,
+            "tick": 0.1,
+            "stop": {"after": 60},
+            "geometry": {"walkable": {"box": [0, 0, 24, 4]}},
+            "goals": {"east": {"exit": {"box": [23, 0, 24, 4]}}},
+            "groups": [{"name": "one", "positions": [[1, 2]], "goals": "east"}],
+            "navigation": {"tile_size": 4},
+            **connection,
+        }
+    ) as run:
+        agents = run.world.agents
+        while agents.position[0, 0] < 5.0:
+            run.step()
+        assert agents.ride_step[0] == RideStep.COMING
+        run.remove_tile(1, 0)
+        for _ in range(5):
+            run.step()
+        assert agents.activity[0] == AgentState.STANDING and agents.path_status[0] == PathStatus.STALE
+        assert run.verdict().reasons == {"the ground under it was taken out": 1}
+        run.add_tile(1, 0)
+        assert run.run().arrived == 1
 
 
 def test_who_waits_for_its_time_goes_on_waiting_without_ground_and_asks_then():
