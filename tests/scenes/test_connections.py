@@ -364,6 +364,23 @@ def test_over_a_drop_one_falls_as_long_as_a_stone_and_never_comes_back(tmp_path,
         assert own["ALIGHTED"] - own["BOARDED"] == pytest.approx((2 * 5.0 / 9.81) ** 0.5, abs=0.11)
 
 
+def test_one_that_is_kept_from_its_place_at_an_edge_keeps_nobody_else_from_dropping():
+    ends = [{"area": {"box": [7, 2.5, 8, 3.5]}}, {"area": {"box": [12, 2, 13, 4]}}]
+    with Simulation(halves({"ledge": {"drop": {"ends": ends, "fall": 1}}}, [walkers(6)])) as run:
+        agents = run.world.agents
+        assert run.world.riding.gates[0].edge_spots == 1
+        while np.count_nonzero(at_edge := (agents.ride_step == 2) & (agents.gate_spot == 0)) != 1:
+            run.step()
+        first = int(agents.entity[at_edge][0])
+        run.move_agents(first, [7.5, 5.5])
+        run.hold(first)
+        for _ in range(400):
+            run.step()
+        assert agents.entity[agents.position[:, 0] < 8.0].tolist() == [first]
+        run.hold(first, held=False)
+        assert run.run().arrived == 6
+
+
 def test_a_line_before_a_drop_is_refused():
     ends = [{"area": WEST, "line": [[6.5, 3], [1, 3]]}, {"area": {"box": [12, 2, 13, 4]}}]
     with pytest.raises(ScenarioError, match=r"connections.ledge.drop.ends\[0\].line: nobody waits in a line"):

@@ -228,11 +228,29 @@ class Gates:
         for number in np.unique(agents.gate[agents.ride_step == RideStep.IN_LINE]).tolist():
             gate = self.gates[number]
             if not gate.moves_up:
+                self._leave_the_edge(number, gate)
                 self._close_ranks(number, gate)
             else:
                 rows = np.flatnonzero((agents.gate == number) & (agents.ride_step == RideStep.IN_LINE))
                 order = np.lexsort((agents.entity[rows], agents.gate_spot[rows], agents.ride_since[rows]))
                 agents.gate_spot[rows[order]] = np.arange(len(rows))
+
+    def _leave_the_edge(self, number: int, gate: Gate) -> None:
+        """Let those that have been carried off from their places at an edge change places with those that
+        wait beside these, the ones first that came first: else nobody drops until they are back.
+        """
+        if not gate.edge_spots:
+            return
+        agents = self.world.agents
+        rows = np.flatnonzero((agents.gate == number) & (agents.ride_step == RideStep.IN_LINE))
+        at_edge = rows[agents.gate_spot[rows] < gate.edge_spots]
+        for row in at_edge[self._off(at_edge) > JOIN_M].tolist():
+            edge = int(agents.gate_spot[row])
+            behind = rows[agents.gate_spot[rows] >= gate.edge_spots]
+            behind = behind[hypots(*(agents.position[behind] - gate.spots[edge]).T) <= BESIDE_M]
+            if len(behind):
+                first = int(behind[np.lexsort((agents.entity[behind], agents.ride_since[behind]))[0]])
+                agents.gate_spot[row], agents.gate_spot[first] = agents.gate_spot[first], edge
 
     def _close_ranks(self, number: int, gate: Gate) -> None:
         agents = self.world.agents
