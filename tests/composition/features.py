@@ -45,6 +45,8 @@ AXES: dict[str, tuple[str, ...]] = {
 }
 IN_SPACE = ("surface", "soup", "soup with parts")
 LATE = ("exits", "curves")  # with a choice of these agents come late to a connection
+ASKS_AGAIN = ("exits", "connections")  # with a choice of these agents ask for paths again and again,
+CUTS_UP = ("terrain", "tiles", "ground kinds")  # and with one of these the ground has more polygons
 Choices = Mapping[str, str]
 
 DOOR = [7.0, 2.0, 7.2, 4.0]
@@ -56,7 +58,7 @@ STANDING_AT, STANDING_RADIUS = (9.0, 3.0), 0.4
 SIDE = [10.8, 5.3, 12.0, 6.0]  # a turnstile in the right room, nearer than the exit behind it
 ENTRANCE = [0.3, 0.3, 2.5, 2.0]
 MEETING_POINT = [6.0, 3.0]  # to which machines send those that go right, before they leave
-PARTY = 3  # members of a party
+PARTY, PATIENCE_S = 3, 3.0  # members of a party, and for how long they wait for each other
 OUT = 4  # number of the state in which they do
 # From the room on the left over the wall to the ground behind the ramp.
 GATE, GATE_BEHIND = [5.2, 4.6, 6.4, 5.8], [13.2, 4.6, 14.4, 5.8]
@@ -195,7 +197,7 @@ def _events(choices: Choices) -> list[dict[str, Any]]:
     elif choices["doors"] == "by a line":
         found += [{"when": {"crossed": [[5, 0], [5, 6]], "count": 4, **_at(choices, 0)}, "close": "door"}]
     elif choices["doors"] == "by a meeting":
-        found += [{"when": {"met": ["right", "standing"], "within": 2.0}, "close": "door"}]
+        found += [{"when": {"met": ["right", "left"], "within": 2.0}, "close": "door"}]
     if choices["tiles"] == "one goes and comes":
         tile = {"tile": list(TILE), **_at(choices, 0)} if choices["ground"] != "level" else list(TILE)
         found += [{"at": CLOSES_S, "remove_tile": tile}, {"at": OPENS_S, "add_tile": tile}]
@@ -212,7 +214,10 @@ def _work(choices: Choices) -> int:
     still meanwhile, so that they get to where there is something to see.
     """
     work = {"grid": 3000, "s2-grid": 3000, "visibility": 150}.get(choices["planner"], 60)
-    if choices["watchers"] == "that walk" or choices["connections"] == "a waypath":  # all ask again and again
+    # all ask again and again; over ground that is cut up each time for more
+    asks_again = any(choices[axis] != "none" for axis in ASKS_AGAIN)
+    is_cut_up = any(choices[axis] != "none" for axis in CUTS_UP)
+    if choices["watchers"] == "that walk" or (asks_again and is_cut_up):
         work *= 4
     return 5 * work if choices["waiting"] == "stay" else work
 
@@ -331,6 +336,7 @@ def document(choices: Choices) -> dict[str, Any]:
                 "name": "flow",
                 "region": _box(*ENTRANCE),
                 "goals": ["east"],
+                "speed": 1.5,
                 "arrive": {"rate": 2},
                 **_at(choices, 0),
             }
@@ -338,7 +344,9 @@ def document(choices: Choices) -> dict[str, Any]:
     if choices["together"] != "none":
         for group in found["groups"]:
             if "goals" in group:
-                group["together"] = {"size": PARTY, "leader": group["name"] == "right", "gap": 1.5}
+                group["together"] = {
+                    "size": PARTY, "leader": group["name"] == "right", "gap": 1.5, "patience": PATIENCE_S,
+                }  # fmt: skip
     if choices["behaviour"] != "none":
         _give_machines(choices, found)
     if choices["exits"] != "none":
