@@ -23,6 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.kernels.decorator import inlined_kernel
+from crowdsim.kernels.simd import prefetch
 from crowdsim.navigation.mesh.mesh import is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH
 from crowdsim.navigation.search.dead_ends import mark_chains
@@ -66,10 +67,13 @@ from crowdsim.navigation.search.polyanya_slots import (
     MADE_AT,
     MOST_INTERVALS,
     NEXT,
+    NEXT_BOUND,
     NEXT_PART,
     NEXT_UP,
+    OUT,
     PARENT,
     PART_FROM,
+    POLYGON,
     RADIUS,
     ROOM,
     ROOT,
@@ -83,6 +87,7 @@ from crowdsim.navigation.search.polyanya_slots import (
     put_interval,
     side_after,
     take_next,
+    turned_round,
 )
 from crowdsim.navigation.search.portal_prices import price_of
 from crowdsim.navigation.search.slot_fields import (
@@ -174,41 +179,72 @@ def _look(slots, slot, mesh):
 
 
 @inlined_kernel
-def _add(slots, slot, mesh, edge, portal, parent, interval):
-    """Add an interval that enters a polygon over its half-edge `edge`, and let it wait."""
-    header, measure = slots.header, slots.measure
-    polygon, is_shared = np.int64(slots.sides[edge].polygon), header[slot, IS_SHARED] == 1
-    cost, radius = interval.cost + interval.extra, measure[slot, RADIUS]
-    ax, ay, bx, by = portal.ax, portal.ay, portal.bx, portal.by
-    if is_shared:
-        # of the whole edge, for the reason given in `least_path_by`
-        bound = least_path_to_edge(interval.root, ax, ay, bx, by)
-    else:
-        tx, ty = mirrored(ax, ay, bx, by, measure[slot, START_X], measure[slot, START_Y])
-        bound = least_path_by(mesh, interval, portal, radius, tx, ty)
-        if cost + bound >= measure[slot, BEST_TOTAL]:
-            return
-    bound += cost
-    node, generation = header[slot, INTERVAL_COUNT], header[slot, GENERATION]
+def _add(slots, slot, edge, out, polygon, parent, interval):
+    """Add an interval that enters a polygon over its half-edge `edge`, the twin of `out`."""
+    header = slots.header
+    corners = slot * slots.known.shape[1]
+    prefetch(slots.sides, np.uint64(edge))  # what its expansion will ask for first
+    prefetch(slots.known, np.uint64(corners + 2 * max(interval.left.vertex, 0)))
+    prefetch(slots.known, np.uint64(corners + 2 * max(interval.right.vertex, 0)))
+    node = header[slot, INTERVAL_COUNT]
     header[slot, INTERVAL_COUNT] = node + 1
     row = slots.first[slot] + node
     put_interval(slots.real, slots.whole, row, interval)
-    slots.real[row, MADE_AT] = measure[slot, FRONTIER]
+    slots.real[row, MADE_AT] = slots.measure[slot, FRONTIER]
     slots.whole[row, EDGE], slots.whole[row, PARENT], slots.whole[row, NEXT] = edge, parent, NONE
-    if is_shared or polygon == header[slot, START_POLYGON]:
-        if slots.newest_stamp[slot, polygon] == generation:
+    slots.whole[row, POLYGON], slots.whole[row, OUT] = polygon, out
+    if header[slot, IS_SHARED] == 1 or polygon == header[slot, START_POLYGON]:
+        if slots.newest_stamp[slot, polygon] == header[slot, GENERATION]:
             slots.whole[slots.first[slot] + slots.newest[slot, polygon], NEXT] = node
         else:
-            slots.oldest[slot, polygon], slots.newest_stamp[slot, polygon] = node, generation
+            slots.oldest[slot, polygon], slots.newest_stamp[slot, polygon] = node, header[slot, GENERATION]
         slots.newest[slot, polygon] = node
-    if slots.is_blind[polygon] == 0:
-        offer(header, measure, slots.heap, slots.bound, slots.first[slot], slot, node, bound)
+
+
+@inlined_kernel
+def _let_wait(slots, slot, mesh, first, may_go_on):
+    """Let the intervals from number `first` on wait, which an expansion has made.
+
+    The only one is carried on next, whatever its bound is ([Cui 2017], intermediate pruning): it needs none.
+    Not that which has come to the start, nor one beside a dead end, which `may_go_on` tells: or leaving dead
+    ends out would make searches longer. Trees go by bounds alone, so that they know how far they have come.
+    """
+    header, measure, base, count = (
+        slots.header,
+        slots.measure,
+        slots.first[slot],
+        slots.header[slot, INTERVAL_COUNT],
+    )
+    is_shared, is_only = header[slot, IS_SHARED] == 1, may_go_on and count == first + 1
+    for node in range(first, count):
+        row = base + node
+        polygon = np.int64(slots.whole[row, POLYGON])
+        if is_only and not is_shared and polygon != header[slot, START_POLYGON]:
+            header[slot, NEXT_UP], measure[slot, NEXT_BOUND] = node, measure[slot, FRONTIER]
+            break
+        if slots.is_blind[polygon] == 1:
+            continue
+        interval, portal = (
+            interval_at(slots.real, slots.whole, row),
+            turned_round(portal_at(slots.sides, np.int64(slots.whole[row, OUT]))),
+        )
+        ax, ay, bx, by = portal.ax, portal.ay, portal.bx, portal.by
+        if is_shared:
+            # of the whole edge, for the reason given in `least_path_by`
+            bound = least_path_to_edge(interval.root, ax, ay, bx, by)
+        else:
+            tx, ty = mirrored(ax, ay, bx, by, measure[slot, START_X], measure[slot, START_Y])
+            bound = least_path_by(mesh, interval, portal, measure[slot, RADIUS], tx, ty)
+        bound += interval.cost + interval.extra
+        if is_shared or bound < measure[slot, BEST_TOTAL]:
+            offer(header, measure, slots.heap, slots.bound, base, slot, node, bound)
 
 
 @inlined_kernel
 def _spread(slots, slot, mesh, polygon, entry, entering, parent, interval, mx, my):
     """Carry an interval through a polygon to all edges that it reaches, from right to left;
-    `entering` is the portal of half-edge `entry`. At the goal `entry` is -1, and (mx, my) where paths begin.
+    return how many dead ends were left out. `entering` is the portal of half-edge `entry`; at the goal
+    `entry` is -1, and (mx, my) where paths begin.
     """
     sides, root = slots.sides, interval.root
     width, radius, generation = (
@@ -224,12 +260,16 @@ def _spread(slots, slot, mesh, polygon, entry, entering, parent, interval, mx, m
         first = np.int64(mesh.polygon_start[polygon])
         count = mesh.polygon_start[polygon + 1] - first
         steps, edge = count, first
+    dead_ends = 0
     for _ in range(steps):
         out = edge
         edge = edge + 1 if edge + 1 < first + count else first
         here, there = sides[out], sides[edge]
         region = np.int64(here.region)
-        if region == WALL or (region >= 0 and not is_shared and slots.is_open[slot, region] != generation):
+        if region == WALL:
+            continue
+        if region >= 0 and not is_shared and slots.is_open[slot, region] != generation:
+            dead_ends += 1
             continue
         if width > 0.0 and (here.width < width or (entry >= 0 and _gap(mesh, polygon, entry, out) < width)):
             continue
@@ -238,7 +278,7 @@ def _spread(slots, slot, mesh, polygon, entry, entering, parent, interval, mx, m
         if entry >= 0 and root.kind < 0 and root.kind != WAVE_ROOT:
             # Round a goal at a vertex there are polygons all round, each of which ends at it: once round.
             is_at_end = (ax == root.x and ay == root.y) or (bx == root.x and by == root.y)
-            if is_at_end and sides[twin].polygon == _home(slots, slot, mesh, parent):
+            if is_at_end and here.beyond == _home(slots, slot, mesh, parent):
                 continue
         a_side = b_side = 0.0
         if radius > 0.0:
@@ -299,7 +339,7 @@ def _spread(slots, slot, mesh, polygon, entry, entering, parent, interval, mx, m
             )
             if not (is_seen or faces) or is_cut_off(mesh, polygon, out, mx, my, width):
                 continue
-        behind = Portal(bx, by, ax, ay, b, a, there.is_wall, here.is_wall, there.is_corner, here.is_corner)
+        behind = turned_round(portal_at(sides, out))
         carried = Interval(root, interval.cost, interval.extra, left, right)
         if not is_seen:
             # Where only one end limits the interval, the other limit is a vertex of an earlier portal; else
@@ -330,7 +370,8 @@ def _spread(slots, slot, mesh, polygon, entry, entering, parent, interval, mx, m
                 carried.left,
                 carried.right,
             )
-        _add(slots, slot, mesh, twin, behind, parent, carried)
+        _add(slots, slot, twin, out, np.int64(here.beyond), parent, carried)
+    return dead_ends
 
 
 @inlined_kernel
@@ -452,8 +493,8 @@ def _runs_into_wall(sides, edge, is_left, ux, uy):
     if sides[side].region != WALL:
         return False
     vx, vy = other.x - corner.x, other.y - corner.y
-    turn = ux * vy - uy * vx
-    return (turn if is_left else -turn) < -STRAIGHT * np.sqrt((ux * ux + uy * uy) * (vx * vx + vy * vy))
+    turn = ux * vy - uy * vx if is_left else uy * vx - ux * vy
+    return turn < 0.0 and turn * turn > STRAIGHT * STRAIGHT * ((ux * ux + uy * uy) * (vx * vx + vy * vy))
 
 
 @inlined_kernel
@@ -477,11 +518,12 @@ def _expand(slots, slot, mesh, goals, rims, scratch, node):
     else:
         row, parent = slots.first[slot] + node, node
         edge = np.int64(slots.whole[row, EDGE])
-        polygon, piece = np.int64(slots.sides[edge].polygon), np.int64(0)
+        polygon, piece = np.int64(slots.whole[row, POLYGON]), np.int64(0)
     portal = portal_at(slots.sides, edge) if edge >= 0 else NO_PORTAL
     whole = interval_at(slots.real, slots.whole, row)
     if node != NONE and whole.root.kind >= 0 and is_reached_sooner(slots, slot, whole.root, whole.cost):
         return
+    first_new, dead_ends = header[slot, INTERVAL_COUNT], 0
     # The interval itself first, then what bends round the left end of the edge, then what bends round the
     # right one.
     for turn in range(3):
@@ -528,7 +570,8 @@ def _expand(slots, slot, mesh, goals, rims, scratch, node):
             # Everything between the path on straight ahead and the wall behind the corner.
             ahead, wall = Limit(ux, uy, np.int64(NO_VERTEX)), Limit(0.0, 0.0, np.int64(NO_VERTEX))
             interval = Interval(bend, cost, 0.0, wall if turn == 1 else ahead, ahead if turn == 1 else wall)
-        _spread(slots, slot, mesh, polygon, edge, portal, parent, interval, mx, my)
+        dead_ends += _spread(slots, slot, mesh, polygon, edge, portal, parent, interval, mx, my)
+    _let_wait(slots, slot, mesh, first_new, node != NONE and dead_ends == 0)
 
 
 @inlined_kernel

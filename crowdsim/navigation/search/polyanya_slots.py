@@ -52,20 +52,21 @@ NEXT_BOUND, RADIUS, PART_FROM, FRONTIER = range(REAL_FIELDS, REAL_FIELDS + 4)
 MEASURE_SIZE = REAL_FIELDS + 4
 
 # Numbers of an interval, named as in `Root`, `Limit` and `Interval`; MADE_AT is the FRONTIER at which it was
-# made, NEXT the interval after it that enters the same polygon.
+# made, NEXT the interval after it that enters the same POLYGON, OUT the other half-edge of EDGE.
 COST, ROOT_X, ROOT_Y, SIDE, IN_X, IN_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y, EXTRA, MADE_AT = range(12)
 REAL_SIZE = 12
-EDGE, PARENT, LEFT_VERTEX, RIGHT_VERTEX, ROOT, NEXT = range(6)
-WHOLE_SIZE = 6
+EDGE, PARENT, LEFT_VERTEX, RIGHT_VERTEX, ROOT, NEXT, POLYGON, OUT = range(8)
+WHOLE_SIZE = 8
 
 
 # What an expansion asks of each half-edge, side by side: looked up one by one in the arrays of the mesh, it
 # costs as much as all that is done with it. `region` is that over a bridge, WALL where there is no portal,
-# SAME over any other; `first` and `sides` the first half-edge of the polygon and how many it has.
+# SAME over any other; `beyond` the polygon behind it; `first` and `sides` the first half-edge of its own
+# polygon and how many that has.
 HALF_EDGE = np.dtype(
     [
         *((name, np.float64) for name in ("x", "y", "width")),
-        *((name, np.int32) for name in ("vertex", "twin", "region", "polygon", "first")),
+        *((name, np.int32) for name in ("vertex", "twin", "region", "beyond", "first")),
         ("sides", np.int16),
         ("is_wall", np.uint8),
         ("is_corner", np.uint8),
@@ -95,7 +96,7 @@ class IntervalSlots(NamedTuple):
         were not made before the present expansion; HEURISTIC_WEIGHT is 1.
     first : (s + 1,) int64
     real : (n, 12) float64, m
-    whole : (n, 6) int32
+    whole : (n, 8) int32
     heap : (n,) int32
         4-ary heap of the intervals that wait.
     bound : (n,) float64, m
@@ -216,7 +217,8 @@ def list_sides(mesh: NavMesh, regions: Regions) -> NDArray[Any]:
     over = regions.of_polygon[mesh.edge_polygon[mesh.edge_twin]]
     is_bridge = over != regions.of_polygon[mesh.edge_polygon]
     sides["region"] = np.where(mesh.edge_twin < 0, WALL, np.where(is_bridge, over, SAME))
-    sides["polygon"], sides["first"] = mesh.edge_polygon, mesh.polygon_start[mesh.edge_polygon]
+    sides["beyond"] = np.where(mesh.edge_twin < 0, NONE, mesh.edge_polygon[mesh.edge_twin])
+    sides["first"] = mesh.polygon_start[mesh.edge_polygon]
     sides["sides"] = np.diff(mesh.polygon_start)[mesh.edge_polygon]
     sides["is_wall"] = mesh.is_wall_vertex[mesh.edge_vertex]
     sides["is_corner"] = find_corners(mesh)[mesh.edge_vertex]
@@ -315,10 +317,26 @@ def _sink(heap, key, base, size, node, bound):
         if child >= size:
             break
         first, least = child, key[base + child]
-        for other in range(child + 1, min(child + 4, size)):
-            its = key[base + other]
-            if its < least or (its == least and heap[base + other] > heap[base + first]):
-                first, least = other, its
+        if child + 4 <= size:
+            # without branches: which of four is the least is as good as drawn
+            second, third, last = key[base + child + 1], key[base + child + 2], key[base + child + 3]
+            if second < least:
+                first, least = child + 1, second
+            other, lesser = child + 2, third
+            if last < lesser:
+                other, lesser = child + 3, last
+            if lesser < least:
+                first, least = other, lesser
+            ties = (key[base + child] == least) + (second == least) + (third == least) + (last == least)
+        else:
+            for other in range(child + 1, size):
+                if key[base + other] < least:
+                    first, least = other, key[base + other]
+            ties = 2
+        if ties > 1:
+            for other in range(child, min(child + 4, size)):
+                if key[base + other] == least and heap[base + other] > heap[base + first]:
+                    first = other
         if not (least < bound or (least == bound and heap[base + first] > node)):
             break
         key[base + place], heap[base + place] = least, heap[base + first]
@@ -388,6 +406,23 @@ def portal_at(sides, edge):
         there.is_wall,
         here.is_corner,
         there.is_corner,
+    )
+
+
+@inlined_kernel
+def turned_round(portal):
+    """Return a portal as it is from the other side."""
+    return Portal(
+        portal.bx,
+        portal.by,
+        portal.ax,
+        portal.ay,
+        portal.b,
+        portal.a,
+        portal.b_wall,
+        portal.a_wall,
+        portal.b_corner,
+        portal.a_corner,
     )
 
 
