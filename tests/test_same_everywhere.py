@@ -38,6 +38,15 @@ ALLOWED = {
     ("systems/behaviour/hiding.py", "np.cos"): "rounded to a micrometre",
     ("systems/behaviour/hiding.py", "np.sin"): "rounded to a micrometre",
     ("recording/export.py", "np.hypot"): "of a file for others",
+    ("geometry/made_city.py", "buffer"): "of straight lines, with flat ends",
+    ("geometry/surface.py", "buffer"): "asked what it covers, or rounded to the grid where it cuts",
+    ("measures/deadlock_by_place.py", "buffer"): "asked whether points are in it",
+    ("measures/deadlock_recorded.py", "buffer"): "of straight lines, with flat ends",
+    ("scenario/check.py", "buffer"): "asked whether things are in it",
+    ("scenario/obstacles.py", "buffer"): "of what a message names",
+    ("scenario/waypaths.py", "buffer"): "of what a message names",
+    ("setup/agents.py", "buffer"): "an area that is judged",
+    ("setup/vehicles.py", "buffer"): "asked whether the middles of cells are in it",
 }
 
 
@@ -48,9 +57,27 @@ def files():
             yield name, path
 
 
+def is_same_everywhere(call):
+    """Whether the corners of a buffer follow from sums, products, quotients and roots."""
+    said = {each.arg: ast.unparse(each.value) for each in call.keywords}
+    has_no_arcs = said.get("join_style") == "'mitre'" and said.get("cap_style") != "'round'"
+    return has_no_arcs or ast.unparse(call.args[-1]) == "0.0"
+
+
 def used_in(tree):
     """What is used that is not the same everywhere, as (line, name)."""
+    # the corners of round buffers are of the C library's sine: rounded to the grid they are the same
+    rounded = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "shapely.set_precision"
+        for inner in ast.walk(node)
+    }
     for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "buffer":
+            if id(node) not in rounded and not is_same_everywhere(node):
+                yield node.lineno, "buffer"
+            continue
         if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.MatMult):
             yield node.lineno, "@"
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
@@ -78,6 +105,8 @@ def used_in(tree):
         "x ** 0.5",
         "np.einsum('i,i', a, b)",
         "a.dot(b)",
+        "shapely.buffer(a, 1.0)",
+        "a.buffer(1.0)",
     ],
 )
 def test_each_of_them_is_found(text):
@@ -91,7 +120,9 @@ def test_state_is_made_by_sums_products_quotients_and_roots_alone():
         for line, what in used_in(ast.parse(path.read_text(encoding="utf-8")))
         if (name, what) not in ALLOWED
     }
-    assert not found, "\n".join(sorted(found)) + "\nSee crowdsim/geometry/lengths.py: hypot, hypots, dots."
+    assert not found, "\n".join(sorted(found)) + (
+        "\nSee crowdsim/geometry/lengths.py: hypot, hypots, dots. Buffers: set_precision(..., GRID_M)."
+    )
 
 
 # Grounds with exits across their outlines. Of these, meshes were others where sums of products were numpy's.
@@ -118,5 +149,31 @@ def test_a_mesh_is_the_same_whatever_processor_numpy_finds():
             capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert len(done.stdout.split()) == 6
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+# Grounds whose part that is clear of walls was another one without the instructions that multiply and add.
+CLEAR = """
+import hashlib, numpy as np, shapely
+from crowdsim.setup.gates import clear_of_walls
+def hull(rng, middle, size, count):
+    return shapely.convex_hull(shapely.MultiPoint(middle + rng.uniform(-size, size, (count, 2))))
+for seed in (421, 735, 775):
+    rng = np.random.default_rng(seed)
+    ground = hull(rng, 15.0, 15.0, 8)
+    ground -= shapely.union_all([hull(rng, rng.uniform(5, 25, 2), 3.0, 5) for _ in range(4)])
+    print(hashlib.blake2b(shapely.to_wkb(shapely.normalize(clear_of_walls(ground)))).hexdigest())
+"""
+
+
+def test_ground_that_is_clear_of_walls_is_the_same_whatever_sine_the_c_library_takes():
+    found = set()
+    for without in ("", "glibc.cpu.hwcaps=-FMA,-AVX2"):
+        done = subprocess.run(
+            [sys.executable, "-c", CLEAR], env={**os.environ, "GLIBC_TUNABLES": without},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert len(done.stdout.split()) == 3
         found.add(done.stdout)
     assert len(found) == 1

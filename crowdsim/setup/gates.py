@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import shapely
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from crowdsim.geometry.lengths import hypots
 from crowdsim.scenario.connections import Connection, End
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.shapes import GRID_M
 from crowdsim.setup.entrances import triangles_of
 from crowdsim.world.portals import NOBODY, NOWHERE_M, Portals
 from crowdsim.world.riding import Gate, RidingFacts
@@ -52,7 +54,7 @@ def facts_of_connections(scenario: Scenario) -> RidingFacts | None:
             len(edge),
         )  # fmt: skip
         if is_drop and at == 1:
-            gate = replace(gate, landing=triangles_of(end.area, shapely.buffer(ground, -CLEAR_M)))
+            gate = replace(gate, landing=triangles_of(end.area, clear_of_walls(ground)))
         gates.append(gate)
     for number, each in enumerate(connections):
         if each.waypath is not None:
@@ -163,6 +165,15 @@ def line_spots(end: End) -> NDArray[np.float64]:
     return found
 
 
+def clear_of_walls(ground: Any) -> Any:
+    """Return the ground that is so far from its walls that agents can come out there.
+
+    On the grid: the corners of round buffers are of the C library's sine, whose last bits differ between
+    processors.
+    """
+    return shapely.set_precision(shapely.buffer(ground, -CLEAR_M), GRID_M)
+
+
 def spots_round(
     ground: object,
     area: object,
@@ -176,7 +187,9 @@ def spots_round(
     """
     steps = np.arange(-int(REACH_M / SPACING_M), int(REACH_M / SPACING_M) + 1) * SPACING_M
     place = np.round(point + np.array([[x, y] for y in steps for x in steps]), 6)
-    free = shapely.difference(shapely.buffer(ground, -CLEAR_M), shapely.buffer(area, max(clear, 1e-5)))
+    free = shapely.difference(
+        clear_of_walls(ground), shapely.set_precision(shapely.buffer(area, max(clear, 1e-5)), GRID_M)
+    )
     apart = hypots(*(place - point).T)
     fits = shapely.contains_xy(free, *place.T) & (apart <= REACH_M)
     for other in others:
@@ -185,7 +198,11 @@ def spots_round(
     lines = (
         shapely.linestrings([[point, each] for each in place]) if len(place) else np.zeros(0, dtype=object)
     )
-    seen = shapely.covers(shapely.buffer(ground, 1e-6), lines) if len(place) else np.zeros(0, dtype=np.bool_)
+    seen = (
+        shapely.covers(shapely.buffer(ground, 1e-6, join_style="mitre"), lines)
+        if len(place)
+        else np.zeros(0, dtype=np.bool_)
+    )
     place, apart = place[seen], apart[seen]
     order = np.lexsort((place[:, 0], place[:, 1], np.round(apart, 6)))[:MOST_SPOTS]
     return place[order] if len(order) else point[None, :].copy()
@@ -195,7 +212,7 @@ def spots_along(ground: object, area: object, point: NDArray[np.float64]) -> NDA
     """Return places in an area, (s, 2) m, those first that are nearest to its middle: on free ground, or the
     middle itself where there are none.
     """
-    free = shapely.intersection(shapely.buffer(ground, -CLEAR_M), shapely.buffer(area, 1e-6))
+    free = shapely.intersection(clear_of_walls(ground), shapely.buffer(area, 1e-6, join_style="mitre"))
     if shapely.is_empty(free):
         return point[None, :].copy()
     first = shapely.get_coordinates(shapely.shortest_line(free, shapely.Point(point)))[0]

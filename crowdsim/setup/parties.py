@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crowdsim.geometry.lengths import hypots
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.model import Group, Scenario
+from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.together import NO_PARTY
 from crowdsim.setup import packing
 from crowdsim.setup.draws import draw_distribution
@@ -214,7 +215,8 @@ def _room(
     """Return where the others of a party are placed that has so many agents; None where there is no room."""
     assert group.together is not None
     apart = max(group.together.spacing, 2.0 * radius + 0.05)
-    circle = shapely.Point(at).buffer(apart * (np.sqrt(size / np.pi) + 0.6))
+    reach = apart * (np.sqrt(size / np.pi) + 0.6)
+    circle = shapely.set_precision(shapely.buffer(shapely.Point(at), reach), GRID_M)
     found = shapely.intersection(shapely.intersection(circle, region), ground)
     parts = [each for each in shapely.get_parts(found) if each.geom_type == "Polygon"]
     near = [each for each in parts if shapely.distance(each, shapely.Point(at)) < 1e-6]

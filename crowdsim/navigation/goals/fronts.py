@@ -80,7 +80,8 @@ def _fronts_of(mesh: NavMesh, goals: GoalPieces, pieces: NDArray[Any]) -> list[l
     walls = shapely.linestrings(
         mesh.vertex[np.column_stack([mesh.edge_vertex[edges], mesh.edge_end[edges]]), :2]
     )
-    open_rim = shapely.difference(region.boundary, shapely.buffer(shapely.union_all(walls), 0.1 * SNAP_M))
+    near = shapely.buffer(shapely.union_all(walls), 0.1 * SNAP_M, cap_style="square", join_style="mitre")
+    open_rim = shapely.difference(region.boundary, near)
     shapely.prepare(region)
     found = []
     for line in shapely.get_parts(shapely.line_merge(shapely.multilinestrings(shapely.get_parts(open_rim)))):

@@ -164,7 +164,8 @@ def _drop(
 ) -> Drop | None:
     """Return the drop over a piece of edge; None if there is no ground on a side."""
     own = [edge for edge in edges if shapely.dwithin(edge.line, piece, GRID_M)]
-    shares = np.array([shapely.intersection(edge.line, shapely.buffer(piece, GRID_M)).length for edge in own])
+    near = shapely.buffer(piece, GRID_M, cap_style="square", join_style="mitre")
+    shares = np.array([shapely.intersection(edge.line, near).length for edge in own])
     if not shares.sum() > 0.0:
         return None
     grounds = []
