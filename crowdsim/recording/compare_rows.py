@@ -4,7 +4,7 @@ agents in frames, counts of ticks, the roster, reasons.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -236,9 +236,8 @@ def _first_in_blocks(
 ) -> Difference | None:
     """Return the first difference where both recordings have the same frames, with as many agents in each."""
     end = int(starts[-1]) if len(ticks) else 0
-    for start in range(0, end, _BLOCK_ROWS):
-        note(f"comparing: {start:,} of {end:,} places")
-        rows = [recording.rows(start, min(start + _BLOCK_ROWS, end)) for recording in (recorded, fresh)]
+    for start, stop in _unlike_blocks(recorded, fresh, end, note):
+        rows = [recording.rows(start, stop) for recording in (recorded, fresh)]
         differing = [
             found
             for name in rows[0]
@@ -266,6 +265,25 @@ def _first_in_blocks(
             names=names,
         )
     return None
+
+
+def _unlike_blocks(recorded: Recording, fresh: Recording, end: int, note: Note) -> Iterator[tuple[int, int]]:
+    """Yield blocks of rows, but for those that are packed in the same bytes in both recordings."""
+    columns = {column.name for column in fresh.layout.columns}
+    names = [
+        "trajectory",
+        *(f"agents/{each.name}" for each in recorded.layout.columns if each.name in columns),
+    ]
+    chunk = recorded.agent_chunk_rows
+    step = max(1, _BLOCK_ROWS // chunk) * chunk
+    for first in range(0, end, step):
+        note(f"comparing: {first:,} of {end:,} places")
+        last = min(first + step, end)
+        packed = ([each.packed(name, first, last) for each in (recorded, fresh)] for name in names)
+        if all(one is not None and one == other for one, other in packed):
+            continue
+        for start in range(first, last, _BLOCK_ROWS):
+            yield start, min(start + _BLOCK_ROWS, last)
 
 
 def frame_from(recording: Recording, tick: int) -> int:

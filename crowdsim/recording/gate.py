@@ -319,6 +319,20 @@ class Packed:
         self._inflated(data)
         return data
 
+    def packed(self, start: int, stop: int) -> tuple[Any, ...] | None:
+        """Return the type of rows, how they are packed, and the bytes that hold them in the file, once for
+        each chunk; None where chunks hold others as well.
+
+        Raises
+        ------
+        Damage
+            If a chunk is missing.
+        """
+        if start % self.chunk_rows or (stop % self.chunk_rows and stop < self.shape[0]):
+            return None
+        numbers = range(start // self.chunk_rows, -(-stop // self.chunk_rows))
+        return self.dtype, self._filters, self.chunk_rows, [self._stored(number) for number in numbers]
+
     def _unpacked(self, number: int) -> NDArray[Any]:
         data = self._inflated(self._stored(number))
         if len(self._filters) == 2 and self.dtype.itemsize > 1:

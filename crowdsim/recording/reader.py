@@ -379,6 +379,15 @@ class Recording(AbstractContextManager["Recording"]):
             return None
         return self._attempt(lambda: self._dataset(name).chunk(start // found.chunk_rows, like))
 
+    def packed(self, name: str, start: int, stop: int) -> tuple[Any, ...] | None:
+        """Return what holds committed rows of a dataset in the file; None where that holds others as well.
+        Where two recordings have the same, they have the same rows: to see that takes an eighth of unpacking.
+        """
+        self._attempt(lambda: self._dataset(name))
+        if stop > self._stored[name]:
+            return None
+        return self._attempt(lambda: self._dataset(name).packed(start, stop))
+
     def blocks(
         self, columns: Sequence[str] | None = None, rows: int = BLOCK_ROWS
     ) -> Iterator[dict[str, NDArray[Any]]]:

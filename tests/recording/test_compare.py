@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import h5py
 import numpy as np
 import pytest
 
@@ -10,6 +11,7 @@ from crowdsim.recording.compare import compare_digests, first_difference
 from crowdsim.recording.digest import column_digests
 from crowdsim.recording.header import Layout
 from crowdsim.recording.opening import open_run
+from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import EventKind
 from tests.recording.crowd import Crowd, new_writer, record
 
@@ -174,3 +176,34 @@ def test_recordings_without_common_digests_cannot_be_compared(tmp_path):
         pytest.raises(RecordingError, match="no digests of the same columns"),
     ):
         compare_digests(recorded, fresh)
+
+
+def test_chunks_that_are_the_same_bytes_are_not_unpacked(tmp_path, monkeypatch):
+    one, other = (run_of(Crowd(4000), tmp_path / name, ticks=90) for name in ("a.h5", "b.h5"))
+    with open_run(one) as recorded:
+        rows, chunk = recorded.commit.rows, recorded.agent_chunk_rows
+        starts, ticks = recorded.frame_starts(), recorded.frames()["tick"].to_numpy()
+    assert rows > 4 * chunk
+    unpacked, read = [], Recording.rows
+    monkeypatch.setattr(
+        Recording,
+        "rows",
+        lambda self, start, stop, *columns: (
+            unpacked.append((start, stop)) or read(self, start, stop, *columns)
+        ),
+    )
+    assert difference(one, other) is None
+    assert not unpacked
+    row = 3 * chunk + 5
+    with h5py.File(other, "r+") as file:
+        changed = file["trajectory"][row : row + 1]
+        changed["y"] += 0.125
+        file["trajectory"][row : row + 1] = changed
+    found = difference(one, other)
+    frame = int(np.searchsorted(starts, row, side="right")) - 1
+    assert (found.tick, [(value.entity, value.column) for value in found.values]) == (
+        ticks[frame],
+        [(changed["id"][0], "y")],
+    )
+    # two chunks at a time are looked at
+    assert min(start for start, stop in unpacked if stop - start > 4000) == 2 * chunk
