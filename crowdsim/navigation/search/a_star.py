@@ -161,10 +161,12 @@ def _comes_before(slots, slot, a, b):
 def sift_up(slots, slot, place):
     """Move a node whose bound fell up to its place in the heap."""
     node = slots.heap[slot, place]
+    bound = slots.bound[slot, node]
     while place > 0:
         above = (place - 1) // 4
         other = slots.heap[slot, above]
-        if not _comes_before(slots, slot, node, other):
+        its = slots.bound[slot, other]
+        if its < bound or (its == bound and not _comes_before(slots, slot, node, other)):
             break
         slots.heap[slot, place] = other
         slots.place[slot, other] = place
@@ -176,7 +178,7 @@ def sift_up(slots, slot, place):
 @inlined_kernel
 def pop_first(slots, slot):
     """Remove and return the first node of a heap that is not empty."""
-    heap, place_of = slots.heap, slots.place
+    heap, place_of, bound = slots.heap, slots.place, slots.bound
     top = heap[slot, 0]
     place_of[slot, top] = NOT_IN_HEAP
     size = slots.header[slot, HEAP_SIZE] - 1
@@ -184,16 +186,30 @@ def pop_first(slots, slot):
     if size == 0:
         return top
     node = heap[slot, size]
-    place = 0
+    own, place = bound[slot, node], 0
     while True:
         child = 4 * place + 1
         if child >= size:
             break
-        first = child
-        for other in range(child + 1, min(child + 4, size)):
-            if _comes_before(slots, slot, heap[slot, other], heap[slot, first]):
-                first = other
-        if not _comes_before(slots, slot, heap[slot, first], node):
+        first, least, ties = child, bound[slot, heap[slot, child]], 2
+        if child + 4 <= size:
+            # without branches: which of four is the least is as good as drawn
+            one, second = least, bound[slot, heap[slot, child + 1]]
+            third, fourth = bound[slot, heap[slot, child + 2]], bound[slot, heap[slot, child + 3]]
+            if second < least:
+                first, least = child + 1, second
+            other, lesser = child + 2, third
+            if fourth < lesser:
+                other, lesser = child + 3, fourth
+            if lesser < least:
+                first, least = other, lesser
+            ties = (one == least) + (second == least) + (third == least) + (fourth == least)
+        if ties > 1:
+            for other in range(child, min(child + 4, size)):
+                if _comes_before(slots, slot, heap[slot, other], heap[slot, first]):
+                    first = other
+            least = bound[slot, heap[slot, first]]
+        if own < least or (own == least and not _comes_before(slots, slot, heap[slot, first], node)):
             break
         heap[slot, place] = heap[slot, first]
         place_of[slot, heap[slot, place]] = place
@@ -497,7 +513,7 @@ def advance_search(slots, slot, mesh, goals, points, scratch, grant):
     """
     header, measure = slots.header, slots.measure
     width, costs, fastest = measure[slot, WIDTH], header[slot, COSTS], measure[slot, FASTEST]
-    has_prices = slots.priced[slot, 0] >= 0
+    has_prices, generation = slots.priced[slot, 0] >= 0, header[slot, GENERATION]
     flood, stretch = flood_of(scratch, slot), scratch.stretch[slot]
     used = 0
     while not is_over(slots, slot) and used < grant:
@@ -525,6 +541,8 @@ def advance_search(slots, slot, mesh, goals, points, scratch, grant):
                 continue
             price = price_of(slots, slot, edge, twin) if has_prices else 0.0
             for other in range(points.start[twin], points.start[twin + 1]):
+                if slots.stamp[slot, other] == generation and slots.cost[slot, other] < cost:
+                    continue  # half of them: those nearer to the goal
                 x, y = points.point[other, 0], points.point[other, 1]
                 step = _step(mesh, costs, fastest, polygon, mx - x, my - y)
                 reach(slots, slot, other, x, y, cost + step + price, node)
