@@ -17,6 +17,7 @@ from crowdsim.navigation.search.a_star import (
     FASTEST,
     begin_at_piece,
     consider_start,
+    is_cheaper_already,
     is_over,
     look_straight,
     pop_first,
@@ -68,7 +69,7 @@ def expand(slots, slot, mesh, points, nodes, node, to_nodes, direction):
     """
     header, measure = slots.header, slots.measure
     width, costs, fastest = measure[slot, WIDTH], header[slot, COSTS], measure[slot, FASTEST]
-    has_prices = slots.priced[slot, 0] >= 0
+    has_prices, generation = slots.priced[slot, 0] >= 0, header[slot, GENERATION]
     out, cost = points.edge[node], slots.cost[slot, node]
     gate = out if direction == BACKWARDS else mesh.edge_twin[out]
     polygon = mesh.edge_polygon[gate]
@@ -93,6 +94,8 @@ def expand(slots, slot, mesh, points, nodes, node, to_nodes, direction):
                 continue
             x, y = points.point[other, 0], points.point[other, 1]
             dx, dy = (mx - x, my - y) if direction == BACKWARDS else (x - mx, y - my)
+            if is_cheaper_already(slots, slot, generation, other, cost, dx, dy):
+                continue
             reach(
                 slots, slot, other, x, y,
                 cost + step_cost(mesh, costs, fastest, polygon, dx, dy) + price, node,

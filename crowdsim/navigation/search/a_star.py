@@ -83,6 +83,8 @@ MOST_LOOKS = 4
 # Of a straight line, by its length: paths over points of portals are about so much longer than their strings,
 # and compete with it.
 STRAIGHT_COST = 1.01
+# More than sums of lengths are rounded by.
+ROUNDING_M = 1e-6
 # Share of the line to a piece's pole by which a straight path goes on past its rim, so that it ends in its
 # polygon.
 INWARDS = 1e-6
@@ -254,6 +256,18 @@ def reach(slots, slot, node, x, y, cost, parent):
         slots.place[slot, node] = size
         slots.header[slot, HEAP_SIZE] = size + 1
     sift_up(slots, slot, slots.place[slot, node])
+
+
+@inlined_kernel
+def is_cheaper_already(slots, slot, generation, node, cost, dx, dy):
+    """Return whether a node can be had for less than by a step (dx, dy), m, from one that has a cost.
+
+    Most can, and it takes no root to tell, since no step costs less than its length; False says nothing.
+    """
+    if slots.stamp[slot, node] != generation:
+        return False
+    left = slots.cost[slot, node] - cost
+    return left < 0.0 or dx * dx + dy * dy > (left + ROUNDING_M) * (left + ROUNDING_M)
 
 
 @inlined_kernel
@@ -541,9 +555,9 @@ def advance_search(slots, slot, mesh, goals, points, scratch, grant):
                 continue
             price = price_of(slots, slot, edge, twin) if has_prices else 0.0
             for other in range(points.start[twin], points.start[twin + 1]):
-                if slots.stamp[slot, other] == generation and slots.cost[slot, other] < cost:
-                    continue  # half of them: those nearer to the goal
                 x, y = points.point[other, 0], points.point[other, 1]
+                if is_cheaper_already(slots, slot, generation, other, cost, mx - x, my - y):
+                    continue
                 step = _step(mesh, costs, fastest, polygon, mx - x, my - y)
                 reach(slots, slot, other, x, y, cost + step + price, node)
         if polygon == header[slot, START_POLYGON]:
