@@ -30,6 +30,7 @@ from crowdsim.navigation.planning.slot_planner import SlotPlanner
 from crowdsim.navigation.planning.work import Work
 from crowdsim.navigation.search.ground_filter import GroundPrices
 from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
+from crowdsim.navigation.search.portal_points import PointParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import MOST_PRICED
 from crowdsim.navigation.search.watching import LaterWatchParameters
@@ -107,6 +108,8 @@ class MeshPlanner(SlotPlanner):
     aim : HeuristicParameters, optional
         Of ``mesh``: how strongly the heuristic draws searches. Optimal ones take no weight: they would be
         none.
+    points : PointParameters, optional
+        Of ``mesh``: where its searches cross portals.
 
     Attributes
     ----------
@@ -124,8 +127,10 @@ class MeshPlanner(SlotPlanner):
         kind: str = "mesh",
         costs: str = "time",
         aim: HeuristicParameters | None = None,
+        points: PointParameters | None = None,
     ) -> None:
         self.mesh, self.goals = mesh, goals
+        self.points = points or PointParameters()
         self.parameters = parameters or ShareParameters()
         fitting = SLOT_MEMORY_BYTES // max(1, self._backend(kind).slot_bytes(mesh))
         self._own = int(min(OWN_SLOTS, max(2, fitting // 4)))
@@ -152,9 +157,11 @@ class MeshPlanner(SlotPlanner):
 
     def _make_searches(self, kind: str, count: int, costs: str, weight: float) -> Searches:
         """Return searches for so many slots; what they are short in and their weight as for the planner."""
-        searches = self._backend(kind)(self.mesh, self.goals, count)
-        if isinstance(searches, MiddleSearches):
-            searches.price(costs, weight)
+        backend = self._backend(kind)
+        if not issubclass(backend, MiddleSearches):
+            return backend(self.mesh, self.goals, count)
+        searches = backend(self.mesh, self.goals, count, self.points.points_apart)
+        searches.price(costs, weight)
         return searches
 
     def width_class(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -354,8 +361,15 @@ def _class_borders(mesh: NavMesh, goals: GoalPieces) -> NDArray[np.float64]:
 def _make(kind: str, ground: PlannerGround, values: Values) -> MeshPlanner:
     if kind == "optimal":
         return MeshPlanner(ground.mesh, ground.goals, values.parameters(ShareParameters), kind)
-    costs, aim = values.parameters(CostParameters).costs, values.parameters(HeuristicParameters)
-    return MeshPlanner(ground.mesh, ground.goals, values.parameters(ShareParameters), kind, costs, aim)
+    return MeshPlanner(
+        ground.mesh,
+        ground.goals,
+        values.parameters(ShareParameters),
+        kind,
+        values.parameters(CostParameters).costs,
+        values.parameters(HeuristicParameters),
+        values.parameters(PointParameters),
+    )
 
 
 register_kind(
@@ -364,7 +378,7 @@ register_kind(
         partial(_make, "mesh"),
         PORTALS,
         (ShareParameters,),
-        (CostParameters, HeuristicParameters, GroundPrices, LaterWatchParameters),
+        (CostParameters, HeuristicParameters, PointParameters, GroundPrices, LaterWatchParameters),
         knows_terrain=True,
     )
 )

@@ -47,7 +47,7 @@ from crowdsim.navigation.search.polyanya_slots import (
     polyanya_size,
     with_more_room,
 )
-from crowdsim.navigation.search.portal_points import PortalPoints, place_points
+from crowdsim.navigation.search.portal_points import APART_M, PortalPoints, place_points
 from crowdsim.navigation.search.portal_prices import set_prices
 from crowdsim.navigation.search.sharing import NO_TREE
 from crowdsim.navigation.search.slot_fields import (
@@ -319,9 +319,9 @@ class MiddleSearches(Searches):
 
     share_at = 2
 
-    def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
+    def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int, apart_m: float = APART_M) -> None:
         super().__init__(mesh, goals, count)
-        self._points: PortalPoints = place_points(mesh)
+        self._points: PortalPoints = place_points(mesh, apart_m)
         self._slots: SearchSlots = make_slots(count, len(self._points.edge))
 
     @staticmethod
