@@ -5,11 +5,12 @@
         [--queries 300] [--rounds 9] [--json]
 
 Detour ([Recast 2009]) searches a corridor and pulls its string (findPath, findStraightPath): beside it
-`navigation: mesh` and `optimal`, the kernels alone, and through the planner with its queue and copies. Both
-list the portals and measure the string. The program of [Cui 2017] finds the shortest path of a point: beside
-it `optimal`; both find the polygons of the two points, and neither lists the path. warthog searches cells by
-A*, and lists them: beside it our A* over cells. None of it is part of the project; `detour_paths.cpp`,
-`polyanya_paths.cpp` and `warthog_paths.cpp` say how each is compiled. One that is not given is left out.
+`navigation: mesh`, with points of portals 1 m apart and with two of most (`points_apart: 1000`), and
+`optimal`, the kernels alone, and through the planner with its queue and copies. All list the portals and
+measure the string. The program of [Cui 2017] finds the shortest path of a point: beside it `optimal`; both
+find the polygons of the two points, and neither lists the path. warthog searches cells by A*, and lists them:
+beside it our A* over cells. None of it is part of the project; `detour_paths.cpp`, `polyanya_paths.cpp` and
+`warthog_paths.cpp` say how each is compiled. One that is not given is left out.
 
 The data folder has `detour/*.json` (polygons of Recast with queries), `polyanya/*.mesh` (in the format of
 that program) and `movingai/*.map` with `.map.scen` (a cell is a metre; Detour and Polyanya get our polygons).
@@ -76,7 +77,7 @@ from crowdsim.navigation.search.polyanya_slots import (
     make_interval_slots,
     polyanya_size,
 )
-from crowdsim.navigation.search.portal_points import place_points
+from crowdsim.navigation.search.portal_points import APART_M, PointParameters, place_points
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, HEAP_SIZE, STATUS
 
 TURN_S = 0.1  # A turn does its queries as often as it takes to fill this, so that clocks are exact enough.
@@ -86,6 +87,7 @@ SAME_LENGTH = 1e-9
 SAME_CELLS_LENGTH = 1e-7
 # Of the extent of the ground: Detour's vertices are rounded to 1/65,000 of it, and a path has several.
 DETOUR_ROUNDING = 1e-4
+FAR_APART_M = 1000.0  # Points of portals: two of most, near their ends.
 RINGS = 8  # Cells round a point that the search over cells may move it to; here it never has to.
 GOALS = {
     ("Detour", "mesh"): 1.5,
@@ -302,8 +304,9 @@ def mesh_searches(mesh: Any, asked: Queries) -> dict[str, Own]:
 
         return Own(work, length, found.count)
 
-    def planned(kind: str, counted: Own) -> Own:
-        planner, length = MeshPlanner(mesh, goals, kind=kind), np.empty(count)
+    def planned(kind: str, counted: Own, apart_m: float = APART_M) -> Own:
+        parameters = PointParameters(points_apart=apart_m)
+        planner, length = MeshPlanner(mesh, goals, kind=kind, points=parameters), np.empty(count)
 
         def work() -> None:
             planner.submit(0, row + 1, starts, polygon, row.astype(np.int32), radius)
@@ -319,10 +322,14 @@ def mesh_searches(mesh: Any, asked: Queries) -> dict[str, Own]:
         return Own(work, length, counted.count)
 
     own = kernels(find_corridors, nodes, mesh, goals, points, scratch)
+    few = place_points(mesh, FAR_APART_M)
+    quick = kernels(find_corridors, make_slots(1, len(few.edge)), mesh, goals, few, scratch)
     optimal = kernels(find_optimal_corridors, intervals, mesh, goals, rims, scratch)
     return {
         "mesh": own,
         "mesh, planner": planned("mesh", own),
+        "mesh, 2 points": quick,
+        "mesh, 2, planner": planned("mesh", quick, FAR_APART_M),
         "optimal": optimal,
         "optimal, planner": planned("optimal", optimal),
     }
