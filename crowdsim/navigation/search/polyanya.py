@@ -607,6 +607,7 @@ def begin_polyanya(slots, slot, mesh, goals, scratch, goal, width, x, y, polygon
             header[slot, NEXT_PART],
         ) = 0, NONE, 0, NONE
         measure[slot, RADIUS], measure[slot, PART_FROM] = disc_radius(mesh, width), 0.0
+        measure[slot, FRONTIER] = -1.0
     header[slot, LOOKED_AT] = NONE
     width = measure[slot, WIDTH]
     measure[slot, BEST_TOTAL], piece = cheapest_piece_here(

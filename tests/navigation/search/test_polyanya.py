@@ -421,3 +421,21 @@ def test_a_goal_at_a_vertex_in_free_ground_is_found_from_everywhere():
             expected = best.shortest(np.array(start), mesh.vertex[vertex, :2])
             assert total == pytest.approx(expected, rel=1e-9)
             assert world.slots.header[0, EXPANSIONS] < 8 * mesh.edge_count
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.2])
+def test_a_search_takes_as_many_expansions_whatever_its_slot_has_searched_before(radius):
+    ground = rooms(2)
+    points, _ = free_points(ground, radius, 30, np.random.default_rng(2))
+    used, world = Polyanya(ground), Polyanya(ground)
+    goals, longest = point_goals(world.mesh, points[:15]), 0
+    for k in range(15, 30):
+        found = []
+        for each in (used, world):
+            answer = each.search(points[k], goals, radius, goal=k - 15)
+            header = each.slots.header[0]
+            found.append((*answer, int(header[EXPANSIONS]), int(header[INTERVAL_COUNT])))
+        assert found[0] == found[1]
+        longest = max(longest, found[0][2])
+        world = Polyanya(ground, mesh=world.mesh)  # slots that know nothing
+    assert longest > 20
