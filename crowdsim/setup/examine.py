@@ -173,7 +173,7 @@ def _has_route(
         mine = np.flatnonzero(agents_of(built, chosen)[rows])
         if len(mine):
             routes = Routes(built.world, partial(kept_off, built, chosen))
-            may = riding.may_use[agents.group[rows[mine]]][:, routes.connection]
+            may = riding.may_use[agents.group[rows[mine]]][:, routes.connection] & ~routes.closed()
             own = rows[mine]
             walkers = Walkers(place[mine], polygon[mine], agents.radius[own], agents.desired_speed[own])
             legs = routes.measure(walkers, goal[mine])

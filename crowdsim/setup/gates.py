@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from crowdsim.geometry.lengths import hypots
 from crowdsim.scenario.connections import Connection, End
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.shapes import GRID_M
 from crowdsim.setup.entrances import triangles_of
+from crowdsim.setup.group_ground import forbidden_areas, has_filter
 from crowdsim.world.portals import NOBODY, NOWHERE_M, Portals
 from crowdsim.world.riding import Gate, RidingFacts
 
@@ -33,7 +35,7 @@ def facts_of_connections(scenario: Scenario) -> RidingFacts | None:
         return None
     ends = [(number, at, end) for number, each in enumerate(connections) for at, end in enumerate(each.ends)]
     points = [middle_of(scenario, end) for _, _, end in ends]
-    gates = []
+    gates, kept_off = list[Gate](), _kept_off(scenario)
     for place, (number, at, end) in enumerate(ends):
         others = [
             points[other]
@@ -41,16 +43,20 @@ def facts_of_connections(scenario: Scenario) -> RidingFacts | None:
             if other != place and each.layer == end.layer
         ]
         ground = ground_of(scenario, end)
+        free = ground_to_wait_on(scenario, kept_off, connections[number], end.layer, points[place])
         is_drop = connections[number].is_drop
-        edge = spots_along(ground, end.area, points[place]) if is_drop and at == 0 else np.zeros((0, 2))
-        if end.line:
-            spots = line_spots(end)
+        edge = spots_along(free, end.area, points[place]) if is_drop and at == 0 else np.zeros((0, 2))
+        line = line_spots(end) if end.line else np.zeros((0, 2))
+        if free is not ground:  # as far as all can stand there
+            line = line[: int(np.argmin(np.append(shapely.intersects_xy(free, *line.T), False)))]
+        if len(line):
+            spots = line
         elif len(edge):
-            spots = np.concatenate([edge, spots_round(ground, end.area, edge[0], others, clear=0.0)])
+            spots = np.concatenate([edge, spots_round(free, end.area, edge[0], others, clear=0.0)])
         else:
-            spots = spots_round(ground, end.area, points[place], others)
+            spots = spots_round(free, end.area, points[place], others)
         gate = Gate(
-            number, at, end.layer, points[place], triangles_of(end.area, ground), spots, bool(end.line),
+            number, at, end.layer, points[place], triangles_of(end.area, ground), spots, len(line) > 0,
             len(edge),
         )  # fmt: skip
         if is_drop and at == 1:
@@ -82,6 +88,36 @@ def facts_of_connections(scenario: Scenario) -> RidingFacts | None:
         ).reshape(len(scenario.groups), len(connections)),
         portals,
     )
+
+
+def _kept_off(scenario: Scenario) -> list[tuple[Chosen, dict[int, Any]]]:
+    """Return the navigations that forbid some ground, each with what it forbids on which floor (shapely)."""
+    return [
+        (chosen, dict(forbidden_areas(scenario.geometry, chosen)))
+        for chosen in scenario.navigations
+        if has_filter(chosen)
+    ]
+
+
+def ground_to_wait_on(
+    scenario: Scenario,
+    kept_off: list[tuple[Chosen, dict[int, Any]]],
+    connection: Connection,
+    layer: int,
+    point: NDArray[np.float64],
+) -> Any:
+    """Return the ground of a floor without what some of those are kept off that use a connection there: that
+    may, and may walk at a point of it, (2,) m.
+    """
+    ground = scenario.geometry.grounds[max(0, layer)]
+    users = [each for each in scenario.groups if connection.is_open_to(each.keys, each.excludes, each.name)]
+    for chosen, areas in kept_off:
+        area = areas.get(max(0, layer))
+        if area is None or not any(scenario.navigation_of(group) == chosen for group in users):
+            continue
+        if not shapely.intersects_xy(area, *point):
+            ground = shapely.difference(ground, area)
+    return ground
 
 
 def _ends_of(connection: Connection) -> int:
@@ -116,9 +152,8 @@ def _take_off(scenario: Scenario, number: int, portals: Portals, slot: int) -> G
     if not portals.is_open[slot]:
         return _nowhere(number, 0)
     point, floor = portals.begin[slot].copy(), int(portals.floor[slot, 0])
-    near = shapely.intersection(
-        scenario.geometry.grounds[max(0, floor)], shapely.box(*(point - NEAR_M), *(point + NEAR_M))
-    )
+    ground = ground_to_wait_on(scenario, _kept_off(scenario), scenario.carriers[number], floor, point)
+    near = shapely.intersection(ground, shapely.box(*(point - NEAR_M), *(point + NEAR_M)))
     beside = spots_round(near, shapely.Point(point), point, [])
     apart = hypots(*(beside - point).T)
     spots = np.concatenate([point[None, :], beside[(apart > 0.0) & (apart <= BESIDE_M)]])

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from crowdsim.navigation.goals.destinations import Points, as_goals
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.group_ground import GroupGround
-from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
+from crowdsim.navigation.mesh.mesh import NavMesh, locate_many, see_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner, usual_planner
 from crowdsim.navigation.planning.portals import FoundCorridors
 from crowdsim.navigation.planning.protocol import Asked
 from crowdsim.navigation.search.sharing import ShareParameters
+from crowdsim.scenario.waypaths import Waypath
 from crowdsim.world.world import World
 
 AT_ONCE = 256  # Agents that are looked at together.
@@ -203,6 +204,7 @@ class Routes:
         ]
         self.begin, self.end, self.connection = np.array(pairs, dtype=np.int64).T
         self._version = -1  # of the gates
+        self._is_closed = np.zeros(0, dtype=np.bool_)
         self._known_mesh: NavMesh | None = None
         self._mesh: NavMesh = world.mesh  # over which they may walk
         self._own: GroupGround | None = None
@@ -229,9 +231,54 @@ class Routes:
             self._goals = as_goals(mesh, Points(self._point, self._layer, np.full(count, 0.1)))
             self._polygon = np.empty(count, dtype=np.int64)
             locate_many(0, count, mesh, self._point, self._layer, self._polygon)
+            self._is_closed = self._find_closed()
         if self._known_goals is not self._world.goals:
             self._known_goals = self._world.goals
             self._to_goals.clear()
+
+    def closed(self) -> NDArray[np.bool_]:
+        """Return which pairs of gates lead nowhere now, (p,): parts of waypaths over closed ground, and what
+        leads from, over or to ground that the agents are kept off.
+        """
+        self._stand_on_ground()
+        return self._is_closed
+
+    def _find_closed(self) -> NDArray[np.bool_]:
+        facts = self._world.riding
+        assert facts is not None
+        is_off = self._is_barred(self._polygon)
+        found = is_off[self.begin] | is_off[self.end]
+        for number, (first, each) in enumerate(
+            zip(facts.first_gate.tolist(), facts.connections, strict=True)
+        ):
+            if each.waypath is not None:
+                # of the pieces between waypoints before each waypoint, how many are blocked
+                before = np.cumsum([0, *self._blocked(each.waypath)])
+                own = np.flatnonzero(self.connection == number)
+                found[own] |= before[self.begin[own] - first] != before[self.end[own] - first]
+        return found
+
+    def _blocked(self, waypath: Waypath) -> NDArray[np.bool_]:
+        """Return which pieces between waypoints lead over ground that the agents may not walk on now,
+        (w - 1,).
+        """
+        line = waypath.line
+        layer = np.full(len(line), max(0, waypath.layer), dtype=np.int32)
+        polygon, seen = np.empty(len(line), dtype=np.int64), np.zeros(len(line) - 1, dtype=np.bool_)
+        locate_many(0, len(line), self._mesh, line, layer, polygon)
+        may_walk = (polygon >= 0) & ~self._is_barred(polygon)
+        there = np.flatnonzero(may_walk[:-1] & may_walk[1:])
+        own = np.zeros(len(there), dtype=np.bool_)
+        see_many(there, self._mesh, polygon, line, np.ascontiguousarray(line[there + 1]), layer[there], own)
+        seen[there] = own
+        found: NDArray[np.bool_] = np.add.reduceat(~seen, waypath.waypoint[:-1]) > 0
+        return found
+
+    def _is_barred(self, polygon: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which polygons, (k,), -1 for none, the agents are kept off, (k,)."""
+        if self._own is None:
+            return np.zeros(len(polygon), dtype=np.bool_)
+        return (polygon >= 0) & self._own.barred[polygon]
 
     def measure(self, walkers: Walkers, goal: NDArray[np.int32]) -> Legs:
         """Return how long agents walk, (k,), each to its goal, (k,), and to and from gates."""

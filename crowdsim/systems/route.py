@@ -59,23 +59,14 @@ class Route(TickSystem):
         self._gates = Gates(setup)
         self._carriers = carriers_of(setup, self._gates)
         self._routes = Routes(setup.world)
-        # the pairs that are parts of waypaths, with the numbers of their waypoints; how far one walks along
-        # each, in m of other ground, 0 of all else; and which of them lead over closed ground
+        # how far one walks along each pair of gates that is a part of a waypath, in m of other ground; 0 of
+        # all else
         first = self._gates.facts.first_gate[self._routes.connection]
-        self._along = [
-            (
-                pair,
-                carrier,
-                int(self._routes.begin[pair] - first[pair]),
-                int(self._routes.end[pair] - first[pair]),
-            )
-            for pair, carrier in enumerate(self._carriers[each] for each in self._routes.connection.tolist())
-            if isinstance(carrier, Along)
-        ]
+        begin, end = self._routes.begin - first, self._routes.end - first
         self._walked = np.zeros(len(first))
-        for pair, carrier, begin, end in self._along:
-            self._walked[pair] = carrier.walk_m(begin, end)
-        self._blocked: tuple[object, NDArray[np.bool_]] = (None, np.zeros(len(first), dtype=np.bool_))
+        for pair, carrier in enumerate(self._carriers[each] for each in self._routes.connection.tolist()):
+            if isinstance(carrier, Along):
+                self._walked[pair] = carrier.walk_m(int(begin[pair]), int(end[pair]))
         self._kept_off: dict[int, Routes] = {}  # by the paths of groups that are kept off some ground
         self._common = CommonRoute(setup)
         self._mesh = setup.world.mesh
@@ -104,17 +95,19 @@ class Route(TickSystem):
             return
         asks = (agents.path_status[rows] == PathStatus.NONE) & (agents.ride_step[rows] == RideStep.NONE)
         at_gate = agents.ride_step[rows] != RideStep.NONE
-        may = self._gates.facts.may_use[agents.group[rows]][:, self._routes.connection] & ~self._closed()
+        grounds = self._grounds(rows)
+        is_open = self._open(grounds, len(rows))
+        may = self._gates.facts.may_use[agents.group[rows]][:, self._routes.connection] & is_open
         goal = np.where(at_gate, agents.bound_for[rows], agents.goal[rows])
         polygon, speed = self.world.polygons(rows), agents.desired_speed[rows]
         walkers = Walkers(agents.position[rows], polygon, agents.radius[rows], speed)
-        legs = self._measure(rows, walkers, goal)
+        legs = self._measure(grounds, walkers, goal)
         chosen = self._common.agree(rows, self._choose(rows, legs, may), legs, may, self._routes)
         agents.lacks_key[rows[asks]] = -1
         lost = np.flatnonzero(np.isinf(chosen.seconds) & asks)
         if len(lost) and not may.all():
             by_foot = np.array([each.waypath is not None for each in self._gates.facts.connections])
-            with_keys = may[lost] | ~by_foot[self._routes.connection]
+            with_keys = may[lost] | (is_open[lost] & ~by_foot[self._routes.connection])
             all_keys = self._routes.choose(legs.only(lost), self._costs(self._ahead()), with_keys)
             agents.lacks_key[rows[lost]] = self._lacking(agents.group[rows[lost]], all_keys.gate)
         changes = (chosen.gate >= 0) & (asks | np.isin(chosen.gate, new))
@@ -130,15 +123,27 @@ class Route(TickSystem):
             self._gates.come(tick.number, goes)
             tick.counts["chose_connections"] = float(len(goes))
 
-    def _closed(self) -> NDArray[np.bool_]:
-        """Return which pairs of gates are parts of waypaths that lead over closed ground now, (p,)."""
-        if self._along and self._blocked[0] is not self.world.mesh:
-            found = np.zeros(len(self._walked), dtype=np.bool_)
-            blocked = {id(each): each.blocked(self.world) for _, each, _, _ in self._along}
-            for pair, carrier, begin, end in self._along:
-                found[pair] = not carrier.leads_on(begin, end, blocked[id(carrier)])
-            self._blocked = (self.world.mesh, found)
-        return self._blocked[1]
+    def _grounds(self, rows: NDArray[np.int64]) -> list[tuple[Routes, NDArray[np.int64]]]:
+        """Return the routes over each ground that some of the agents, (k,) rows, use, with their places among
+        these.
+        """
+        of_paths = np.full(len(rows), _WHOLE)
+        for number, paths in enumerate(self.world.planning.paths):
+            if paths.kept_off is not None:
+                of_paths[paths.mine()[rows]] = number
+                if number not in self._kept_off:
+                    self._kept_off[number] = Routes(self.world, partial(_kept_off, paths))
+        return [
+            (self._kept_off.get(number, self._routes), np.flatnonzero(of_paths == number))
+            for number in np.unique(of_paths).tolist()
+        ]
+
+    def _open(self, grounds: list[tuple[Routes, NDArray[np.int64]]], count: int) -> NDArray[np.bool_]:
+        """Return which pairs of gates lead on over the ground that agents use, (k, p)."""
+        found = np.ones((count, len(self._walked)), dtype=np.bool_)
+        for routes, mine in grounds:
+            found[mine] = ~routes.closed()
+        return found
 
     def _choosing(self, *, looks_again: bool) -> NDArray[np.int64]:
         """Return the agents, (k,) rows, that choose in this tick: those that are to ask for a path; and where
@@ -163,22 +168,13 @@ class Route(TickSystem):
         slots = np.flatnonzero(facts.portals.is_open & (facts.portals.opened == tick))
         return facts.first_gate[facts.first_portal + slots]
 
-    def _measure(self, rows: NDArray[np.int64], walkers: Walkers, goal: NDArray[np.int32]) -> Legs:
-        """Return how long agents, (k,) rows, walk, each over the ground that it uses."""
-        of_paths = np.full(len(rows), _WHOLE)
-        for number, paths in enumerate(self.world.planning.paths):
-            if paths.kept_off is not None:
-                of_paths[paths.mine()[rows]] = number
-                if number not in self._kept_off:
-                    self._kept_off[number] = Routes(self.world, partial(_kept_off, paths))
-        numbers = np.unique(of_paths).tolist()
-        places = [np.flatnonzero(of_paths == number) for number in numbers]
+    def _measure(
+        self, grounds: list[tuple[Routes, NDArray[np.int64]]], walkers: Walkers, goal: NDArray[np.int32]
+    ) -> Legs:
+        """Return how long agents, (k,), walk, each over the ground that it uses."""
         return Legs.joined(
-            [
-                self._kept_off.get(number, self._routes).measure(walkers.only(mine), goal[mine])
-                for number, mine in zip(numbers, places, strict=True)
-            ],
-            places,
+            [routes.measure(walkers.only(mine), goal[mine]) for routes, mine in grounds],
+            [mine for _, mine in grounds],
         )
 
     def _choose(self, rows: NDArray[np.int64], legs: Legs, may: NDArray[np.bool_]) -> Chosen:

@@ -247,8 +247,45 @@ def test_a_connection_leads_over_forbidden_ground_where_no_walk_does(planner, tm
     assert sorted(boarded) == [4, 5, 6]
 
 
-def test_a_goal_beyond_forbidden_ground_is_told_before_the_run_and_by_its_verdict():
-    document = moat([walkers("kept off", {"kind": "optimal", "forbid": ["lawn"]}, NEAR, 2, goals="east")])
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_a_connection_that_ends_on_forbidden_ground_is_no_choice_even_to_a_goal_there(planner, tmp_path):
+    kept_off = walkers("kept off", {"kind": planner, "forbid": ["lawn"]}, NEAR, 3, goals="picnic")
+    free = walkers("free", planner, NEAR, 3, goals="picnic")
+    ends = [{"area": {"box": [24, 2, 25.5, 4]}}, {"area": {"box": [28, 2, 29.5, 4]}}]
+    bridge = {"bridge": {"passage": {"ends": ends, "time": 0.5}}}
+    document = moat([kept_off, free], connections=bridge, stop={"after": 20})
+    document["goals"]["picnic"] = {"region": {"box": [28.5, 1, 30, 9]}}
+    rows, _ = run(document, tmp_path / "run.h5")
+    with open_run(tmp_path / "run.h5") as recorded:
+        events = recorded.events()
+    assert set(events[events.kind == "BOARDED"].entity) <= {1, 2, 3}  # groups are numbered by their names
+    assert rows.x[rows.group == "kept off"].max() < 27.0
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("planner", PLANNERS)
+@pytest.mark.parametrize("line", [None, [[23.6, 3.2], [22.4, 3.2], [22.4, 8]], [[23.6, 8], [20, 8]]])
+def test_those_that_wait_for_a_connection_do_so_off_forbidden_ground(planner, line, tmp_path):
+    """Beside where they go in there is a bed: none stands on it, and all get across."""
+    navigation = {"kind": planner, "forbid": ["lawn", "bed"]}
+    group = walkers("kept off", navigation, (10, 1, 19, 9), 10, goals="east")
+    ends = [{"area": {"box": [24, 2, 25.5, 4]}}, {"area": {"box": [30.5, 2, 32, 4]}}]
+    if line is not None:
+        ends[0]["line"] = line
+    bridge = {"bridge": {"passage": {"ends": ends, "time": 3, "capacity": 1}}}
+    document = moat([group], connections=bridge, record={"rate": 10})
+    document["geometry"]["terrain"].append({"name": "bed", "area": {"box": [20, 4, 24, 10]}})
+    rows, outcome = run(document, tmp_path / "run.h5")
+    assert outcome.arrived == 10
+    assert (rows.x.between(20.5, 23.5) & (rows.y > 4.5)).mean() < 0.01  # they are pushed there
+
+
+@pytest.mark.parametrize("has_lane", [False, True])
+def test_a_goal_beyond_forbidden_ground_is_told_before_the_run_and_by_its_verdict(has_lane):
+    lane = {"lane": {"points": [[25, 5], [32, 5]], "factor": 0.3}} if has_lane else {}
+    kept_off = walkers("kept off", {"kind": "optimal", "forbid": ["lawn"]}, NEAR, 2, goals="east")
+    document = moat([kept_off], waypaths=lane)
     scenario = parse_scenario(json.dumps(document))
     (problem,) = examine(build_world(scenario))[0]
     assert 'have no path to goal "east" over the ground that navigation leaves them: forbid is lawn' in str(

@@ -258,6 +258,37 @@ def test_a_line_through_a_closed_door_is_left_out_until_it_is_open(tmp_path):
     assert not by_lane.between(10.5, 25).any() and len(by_lane) > 5 and by_other.between(10, 45).sum() > 3
 
 
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("navigation", PLANNERS)
+def test_those_kept_off_the_lawn_under_a_line_leave_it_before_and_join_it_behind(tmp_path, navigation):
+    ground = {
+        "walkable": {"box": [0, 0, 40, 10]},
+        "terrain": [{"name": "lawn", "area": {"box": [16, 0, 24, 6]}}],
+    }
+    lane = {"lane": {"points": [[4, 3], [12, 3], [28, 3], [36, 3]], "factor": 0.3}}
+    kept_off = walker(y=3, navigation={"kind": navigation, "forbid": ["lawn"]})
+    free = {**walker(y=4, navigation=navigation), "name": "x"}
+    verdict, seen, _ = run_of(hall(lane, [kept_off, free], geometry=ground), tmp_path)
+    assert verdict.arrived == 2
+    own = seen[seen["id"] == 1]
+    assert not (own["x"].between(16.2, 23.8) & own["y"].between(0, 5.8)).any()
+    table = rides(tmp_path / "run.h5")
+    parts = {number: own[["begin", "end"]].to_numpy().tolist() for number, own in table.groupby("id")}
+    assert parts == {1: [[0, 1], [2, 3]], 2: [[0, 3]]}
+
+
+def test_a_line_that_begins_on_forbidden_ground_is_joined_behind_it(tmp_path):
+    ground = {
+        "walkable": {"box": [0, 0, 40, 10]},
+        "terrain": [{"name": "lawn", "area": {"box": [0, 0, 6, 4]}}],
+    }
+    lane = {"lane": {"points": [[4, 3], [12, 3], [36, 3]], "factor": 0.3}}
+    forbid = {"navigation": {"kind": "mesh", "forbid": ["lawn"]}}
+    verdict, _, _ = run_of(hall(lane, [walker(**forbid)], geometry=ground), tmp_path)
+    assert verdict.arrived == 1
+    assert rides(tmp_path / "run.h5")[["begin", "end"]].to_numpy().tolist() == [[1, 2]]
+
+
 def test_on_an_upper_floor(tmp_path):
     storeys = [
         {"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 40, 10]}},

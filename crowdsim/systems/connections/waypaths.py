@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.goals.destinations import Points
-from crowdsim.navigation.mesh.mesh import locate_many, see_many
 from crowdsim.scenario.connections import Connection
 from crowdsim.scenario.waypaths import Waypath
 from crowdsim.systems.base.system import Tick, ticks_of
@@ -211,23 +210,6 @@ class Along:
     def ride_s(self, begin: int, end: int) -> float:
         """Return how long it takes beside the walk, s."""
         return 0.0
-
-    def blocked(self, world: World) -> NDArray[np.bool_]:
-        """Return which pieces between waypoints lead over ground that is closed now, (w - 1,)."""
-        line, mesh = self.waypath.line, world.mesh
-        layer = np.full(len(line), max(0, self.waypath.layer), dtype=np.int32)
-        polygon, seen = np.empty(len(line), dtype=np.int64), np.zeros(len(line) - 1, dtype=np.bool_)
-        locate_many(0, len(line), mesh, line, layer, polygon)
-        there = np.flatnonzero((polygon[:-1] >= 0) & (polygon[1:] >= 0))
-        own = np.zeros(len(there), dtype=np.bool_)
-        see_many(there, mesh, polygon, line, np.ascontiguousarray(line[there + 1]), layer[there], own)
-        seen[there] = own
-        found: NDArray[np.bool_] = np.add.reduceat(~seen, self.waypath.waypoint[:-1]) > 0
-        return found
-
-    def leads_on(self, begin: int, end: int, blocked: NDArray[np.bool_]) -> bool:
-        """Return whether the line leads from one waypoint to another where some pieces are blocked."""
-        return not blocked[min(begin, end) : max(begin, end)].any()
 
     def walk_m(self, begin: int, end: int) -> float:
         """Return what the walk from one waypoint to another costs, in m of ground elsewhere."""
