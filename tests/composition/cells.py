@@ -24,9 +24,11 @@ from crowdsim.simulation.checkpoints import Start
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import REASONS, chose_parts
+from crowdsim.world.riding import ENDS
 from tests.composition.features import (
     AXES,
     BED,
+    BEFORE_BED,
     CAPACITY,
     CLOSES_S,
     DOOR,
@@ -410,12 +412,16 @@ def _look_at_exits(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) 
 
 def _look_at_connections(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
     """Some ride over the wall, one at a time, and each takes the time of the ride. Parties may take long to
-    get there, round the bed and out of sight: then they are on their way at the end.
+    get there, round the bed and out of sight: then they are on their way at the end. A line is left before
+    a bed that is forbidden.
     """
     if choices["connections"] == "a waypath":
         on = events[events.kind == "ALIGHTED"]
         assert len(on), "nobody has walked along the line"
         assert choices["curves"] != "none" or (steps.gait == 2).any(), "nobody crouches"
+        if choices["ground kinds"] == "forbidden":
+            ends = events[events.kind.isin(["BOARDED", "ALIGHTED"]) & events.entity.isin(_RIGHT)]
+            assert (ends.value % ENDS <= BEFORE_BED).all(), "the line leads over the bed"
         return
     boarded, out = (
         each.assign(ride=each.groupby("entity").cumcount())

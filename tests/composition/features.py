@@ -63,7 +63,13 @@ OUT = 4  # number of the state in which they do
 # From the room on the left over the wall to the ground behind the ramp.
 GATE, GATE_BEHIND = [5.2, 4.6, 6.4, 5.8], [13.2, 4.6, 14.4, 5.8]
 CAPACITY, RIDE_S = 1, 0.5
-WAYPATH = [[3.0, 1.0], {"at": [4.0, 0.6], "wait": 0.3}, {"at": [5.0, 1.6], "crouch": True}, [6.2, 3.0]]
+WAYPATH: list[Any] = [
+    [3.0, 1.0],
+    {"at": [4.0, 0.6], "wait": 0.3},
+    {"at": [5.0, 1.6], "crouch": True},
+    [6.2, 3.0],
+]
+BEFORE_BED = 2  # The waypoint from which on the line leads over the bed.
 GAP = 2  # The second doorway among the rooms: its triangles come and go.
 _ROOMS = [[0, 0, 7, 6], DOOR, [7.0, 4.8, 7.2, 5.8], [7.2, 0, 12, 6]]
 
@@ -284,6 +290,15 @@ def _give_jumper(choices: Choices, found: dict[str, Any]) -> None:
     )
 
 
+def _waypoints(choices: Choices) -> list[Any]:
+    """Return those of the line; those that leave it before the bed crouch a waypoint earlier."""
+    if choices["ground kinds"] != "forbidden":
+        return WAYPATH
+    return [
+        {**each, "crouch": True} if number == BEFORE_BED - 1 else each for number, each in enumerate(WAYPATH)
+    ]
+
+
 def document(choices: Choices) -> dict[str, Any]:
     """Return the scenario that has these features."""
     navigation = _navigation(choices)
@@ -354,7 +369,7 @@ def document(choices: Choices) -> dict[str, Any]:
     if choices["connections"] == "a jump":
         _give_jumper(choices, found)
     elif choices["connections"] == "a waypath":
-        found["waypaths"] = {"line": {"points": WAYPATH, "factor": 0.3, **_at(choices, 0)}}
+        found["waypaths"] = {"line": {"points": _waypoints(choices), "factor": 0.3, **_at(choices, 0)}}
     elif choices["connections"] != "none":
         ends = [{"area": _box(*box), **_at(choices, floor)} for floor, box in enumerate((GATE, GATE_BEHIND))]
         found["connections"] = {
