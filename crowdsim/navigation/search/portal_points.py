@@ -38,6 +38,7 @@ class PointParameters:
         "m",
         low=0.1,
         high=1e6,
+        is_later=True,
         source="[Cui 2012], section 2",
         why=(
             "how far apart points of a portal are at most; from some 10 on most have two, near their ends: "
