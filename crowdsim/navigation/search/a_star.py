@@ -42,6 +42,7 @@ from crowdsim.navigation.search.goal_entries import (
     nearest_entry,
     set_up_slot,
 )
+from crowdsim.navigation.search.heap import least_of_four
 from crowdsim.navigation.search.portal_prices import price_of
 from crowdsim.navigation.search.slot_fields import (
     BEST_NODE,
@@ -195,17 +196,13 @@ def pop_first(slots, slot):
             break
         first, least, ties = child, bound[slot, heap[slot, child]], 2
         if child + 4 <= size:
-            # without branches: which of four is the least is as good as drawn
-            one, second = least, bound[slot, heap[slot, child + 1]]
-            third, fourth = bound[slot, heap[slot, child + 2]], bound[slot, heap[slot, child + 3]]
-            if second < least:
-                first, least = child + 1, second
-            other, lesser = child + 2, third
-            if fourth < lesser:
-                other, lesser = child + 3, fourth
-            if lesser < least:
-                first, least = other, lesser
-            ties = (one == least) + (second == least) + (third == least) + (fourth == least)
+            which, least, ties = least_of_four(
+                least,
+                bound[slot, heap[slot, child + 1]],
+                bound[slot, heap[slot, child + 2]],
+                bound[slot, heap[slot, child + 3]],
+            )
+            first = child + which
         if ties > 1:
             for other in range(child, min(child + 4, size)):
                 if _comes_before(slots, slot, heap[slot, other], heap[slot, first]):

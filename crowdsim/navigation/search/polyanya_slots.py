@@ -24,6 +24,7 @@ from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.bottleneck_forest import BottleneckForest, build_forest
 from crowdsim.navigation.search.dead_ends import Regions, find_regions
+from crowdsim.navigation.search.heap import least_of_four
 from crowdsim.navigation.search.polyanya_intervals import (
     LEAST_SLACK_M,
     STRAIGHT,
@@ -318,16 +319,10 @@ def _sink(heap, key, base, size, node, bound):
             break
         first, least = child, key[base + child]
         if child + 4 <= size:
-            # without branches: which of four is the least is as good as drawn
-            second, third, last = key[base + child + 1], key[base + child + 2], key[base + child + 3]
-            if second < least:
-                first, least = child + 1, second
-            other, lesser = child + 2, third
-            if last < lesser:
-                other, lesser = child + 3, last
-            if lesser < least:
-                first, least = other, lesser
-            ties = (key[base + child] == least) + (second == least) + (third == least) + (last == least)
+            which, least, ties = least_of_four(
+                least, key[base + child + 1], key[base + child + 2], key[base + child + 3]
+            )
+            first = child + which
         else:
             for other in range(child + 1, size):
                 if key[base + other] < least:
