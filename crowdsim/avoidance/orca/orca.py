@@ -18,18 +18,14 @@ from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import half_plane_reasons
 from crowdsim.avoidance.model import (
-    FEASIBLE,
-    INFEASIBLE,
     NOBODY,
     NOT_ASKED,
-    RELAXED,
     WALL,
     Choice,
     CrowdView,
 )
 from crowdsim.avoidance.neighbour_model import (
     OWN_DECIDES,
-    OWN_ENTITY,
     OWN_MAXIMUM,
     OWN_PREFERRED_X,
     OWN_PREFERRED_Y,
@@ -47,25 +43,34 @@ from crowdsim.avoidance.neighbour_model import (
     tell,
 )
 from crowdsim.avoidance.neighbours import CHOSEN, NEAR_X, NEAR_Y, NEAREST_FLOATS, NEAREST_SLOTS
+from crowdsim.avoidance.orca.groups import (
+    empty_rows,
+    first_line,
+    relax_waiting,
+    solve_alone,
+    solve_waiting,
+    wait,
+    walls_of,
+)
 from crowdsim.avoidance.orca.half_planes import SIDE_FLOATS, agent_half_planes
 from crowdsim.avoidance.orca.linear_programs import (
-    LINE_FLOATS,
     NORMAL_X,
     NORMAL_Y,
     OFFSET,
-    best_velocity,
-    least_violation,
 )
+from crowdsim.avoidance.orca.side_by_side import MOST_TOGETHER
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, wall_half_planes
 from crowdsim.avoidance.parameters import Horizons
 from crowdsim.avoidance.registry import register
 from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.simd import LANES
 
 _F0 = np.float32(0.0)
 _WHOLE = np.float32(1.0)
-_U0 = np.uint64(0)
+_U0, _U1 = np.uint64(0), np.uint64(1)
+_SIDE, _MOST_TOGETHER = np.uint64(LANES), np.uint64(MOST_TOGETHER)
 
 
 @inlined_kernel
@@ -81,25 +86,9 @@ def _part_coinciding(cells_row, slot, count, floats, slots, sides):
 
 @lean_kernel
 def _choose_velocities(
-    start,
-    stop,
-    cells,
-    states,
-    own,
-    frame,
-    parameters,
-    margin,
-    floats,
-    slots,
-    sides,
-    lines,
-    distances,
-    found,
-    counts,
+    start, stop, cells, states, own, frame, parameters, margin, floats, slots, sides, distances, found, rows
 ):
-    """Do what `choose_velocities` says, with workspaces;
-    `counts` (1,) receives how many half-planes of walls the last agent had.
-    """
+    """Do what `choose_velocities` says, with workspaces."""
     wanted, farthest = np.uint64(parameters[0]), np.float32(parameters[1])
     per_horizon, per_wall_horizon, per_tick = (
         np.float32(1.0 / parameters[2]),
@@ -117,6 +106,7 @@ def _choose_velocities(
     origin, table = cells.origin, cells.shape
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     numbers, ids = own
+    lines, waiting, left = rows.lines, _U0, _U0
     wall_shape, wall_link, zone_start, zone_wall = frame
     for slot in range(np.uint64(start), np.uint64(stop)):
         if numbers[slot, OWN_DECIDES] == 0.0:
@@ -130,6 +120,7 @@ def _choose_velocities(
                 wanted, farthest, margin, numbers, floats, slots,
             )  # fmt: skip
             _part_coinciding(cells_row, slot, count, floats, slots, sides)
+        line = first_line(waiting)
         speed, radius, zone = numbers[slot, OWN_MAXIMUM], numbers[slot, OWN_RADIUS], ids[slot, OWN_ZONE]
         first_wall, end_wall = zone_start[zone], zone_start[zone + 1]
         if first_wall < end_wall:
@@ -149,8 +140,8 @@ def _choose_velocities(
                 distances,
                 found,
                 lines,
+                line,
             )
-        counts[0] = walls
         state = slot * STATE_FLOATS
         agent_half_planes(
             floats,
@@ -164,48 +155,23 @@ def _choose_velocities(
             per_horizon,
             per_tick,
             lines,
-            walls,
+            line + walls,
         )
         preferred_x, preferred_y = limited(
             numbers[slot, OWN_PREFERRED_X], numbers[slot, OWN_PREFERRED_Y], speed
         )
-        chosen_x, chosen_y = preferred_x, preferred_y
-        best_x, best_y, binding, diagnosis = _solve(
-            lines, walls, walls + count, np.float32(speed), np.float32(preferred_x), np.float32(preferred_y)
-        )
-        blocker = np.int64(NOBODY)
-        if binding >= 0:
-            chosen_x, chosen_y = limited(np.float64(best_x), np.float64(best_y), speed)
-            blocker = np.int64(WALL)
-            if np.uint64(binding) >= walls:
-                blocker = ids[np.uint64(slots[CHOSEN + np.uint64(binding) - walls]), OWN_ENTITY]
-        # where nothing binds, the preferred velocity itself, unrounded
-        tell(numbers, slot, chosen_x, chosen_y, blocker, diagnosis, count, 0)
-
-
-@inlined_kernel
-def _solve(lines, walls, count, speed, preferred_x, preferred_y):
-    """Return the best velocity, the half-plane that binds it, and the diagnosis."""
-    failed, x, y, binding = best_velocity(
-        lines,
-        _U0,
-        count,
-        speed,
-        preferred_x,
-        preferred_y,
-        preferred_x,
-        preferred_y,
-        False,
-        preferred_x,
-        preferred_y,
-    )
-    diagnosis = FEASIBLE
-    if failed < count:
-        diagnosis = INFEASIBLE if failed < walls else RELAXED
-        x, y, binding = least_violation(
-            lines, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y
-        )
-    return x, y, binding, diagnosis
+        wait(rows, waiting, slot, slots, walls, count, speed, preferred_x, preferred_y)
+        if walls + count > _MOST_TOGETHER:
+            solve_alone(rows, waiting, own)
+            continue
+        waiting += _U1
+        if waiting == _SIDE:
+            left = solve_waiting(rows, waiting, left, own)
+            waiting = _U0
+    if waiting > _U0:
+        left = solve_waiting(rows, waiting, left, own)
+    if left > _U0:
+        relax_waiting(rows, left, own)
 
 
 @kernel
@@ -232,8 +198,8 @@ def choose_velocities(start, stop, cells, states, own, frame, parameters, margin
     metre; see benchmarks/orca_peer.py. Twin: `tests/reference/orca.py`.
     """
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-    sides, lines = np.zeros(SIDE_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
-    distances, found, counts = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64), np.zeros(1, np.int64)
+    sides = np.zeros(SIDE_FLOATS, np.float32)
+    distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
     _choose_velocities(
         start,
         stop,
@@ -246,10 +212,9 @@ def choose_velocities(start, stop, cells, states, own, frame, parameters, margin
         floats,
         slots,
         sides,
-        lines,
         distances,
         found,
-        counts,
+        empty_rows(),
     )
 
 
@@ -302,12 +267,8 @@ class Orca(NeighbourModel):
     ) -> list[NDArray[Any]]:
         """Return the half-planes of an agent, those of walls first, as the programs took them."""
         floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-        sides, lines, counts = (
-            np.zeros(SIDE_FLOATS, np.float32),
-            np.zeros(LINE_FLOATS, np.float32),
-            np.zeros(1, np.int64),
-        )
+        sides, rows = np.zeros(SIDE_FLOATS, np.float32), empty_rows()
         distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
-        _choose_velocities(*arguments, floats, slots, sides, lines, distances, found, counts)
+        _choose_velocities(*arguments, floats, slots, sides, distances, found, rows)
         near = arguments.entities(slots, np.arange(choice.neighbour_count[row]))
-        return [_half_planes(lines, int(counts[0]), near, entity, choice, row)]
+        return [_half_planes(rows.lines, walls_of(rows), near, entity, choice, row)]

@@ -15,6 +15,8 @@ converted silently.
 `store(array, at, lanes)`             write them
 `load_records(array, width, places,   four lanes: the first four numbers of each of the records of `width`
 at)`                                  numbers that the uint32 ``places[at:at + 16]`` name
+`turn(array, at, apart, target, to,   sixteen rows become columns: ``array[at + k * apart + j]`` goes to
+apart_there)`                         ``target[to + j * apart_there + k]``, for k and j from 0 to 15
 `difference(array, at, x)`            ``array[at:at + 16] - x`` of a float64 array, rounded to float32
                                       afterwards
 `spread(x)`                           the same float32 or int32 number in each lane
@@ -55,6 +57,7 @@ if numba.config.DISABLE_JIT:
         spread,
         store,
         total,
+        turn,
     )
 else:
     from crowdsim.kernels.simd.compiled import (
@@ -75,6 +78,7 @@ else:
         spread,
         store,
         total,
+        turn,
     )
 
 LANES = 16
@@ -98,4 +102,5 @@ __all__ = [
     "spread",
     "store",
     "total",
+    "turn",
 ]

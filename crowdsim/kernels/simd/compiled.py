@@ -137,6 +137,37 @@ def store(typing, array, at, lanes):
 
 
 @intrinsic
+def turn(typing, array, at, apart, target, to, apart_there):
+    def generate(context, builder, sig, arguments):
+        source, at_value, apart_value, target_value, to_value, there_value = arguments
+        rows = []
+        for lane in range(WIDTH):
+            first = builder.add(at_value, builder.mul(apart_value, _I64(lane)))
+            row = builder.load(_pointer(context, builder, sig.args[0], source, first))
+            row.align = 4
+            rows.append(row)
+        # Bit by bit of the number of a place, row and column change places: blocks of 8, of 4, of 2, of 1.
+        for size in (8, 4, 2, 1):
+            low = [place + (WIDTH if place & size else 0) - (place & size) for place in range(WIDTH)]
+            high = [place + size for place in low]
+            for one in range(WIDTH):
+                if one & size:
+                    continue
+                a, b = rows[one], rows[one + size]
+                rows[one], rows[one + size] = (
+                    builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_I32, WIDTH), order))
+                    for order in (low, high)
+                )
+        for lane, column in enumerate(rows):
+            first = builder.add(to_value, builder.mul(there_value, _I64(lane)))
+            place = builder.store(column, _pointer(context, builder, sig.args[3], target_value, first))
+            place.align = 4
+        return context.get_dummy_value()
+
+    return types.void(array, at, apart, target, to, apart_there), generate
+
+
+@intrinsic
 def difference(typing, array, at, x):
     def generate(context, builder, sig, arguments):
         value = builder.load(_pointer(context, builder, sig.args[0], arguments[0], arguments[1]))

@@ -32,6 +32,15 @@ def store(array: NDArray[Any], at: Any, lanes: NDArray[Any]) -> None:
     array[int(at) : int(at) + WIDTH] = lanes
 
 
+def turn(array: NDArray[Any], at: Any, apart: Any, target: NDArray[Any], to: Any, apart_there: Any) -> None:
+    """Write sixteen rows as columns: ``array[at + k * apart + j]`` goes to
+    ``target[to + j * apart_there + k]``.
+    """
+    each = np.arange(WIDTH)
+    rows = array[int(at) + each[:, None] * int(apart) + each]
+    target[int(to) + each[:, None] * int(apart_there) + each] = rows.T
+
+
 def difference(array: NDArray[np.float64], at: Any, x: Any) -> NDArray[np.float32]:
     """Return ``array[at:at + 16] - x``, rounded to float32 after the subtraction."""
     with np.errstate(over="ignore"):

@@ -23,6 +23,7 @@ from crowdsim.kernels.simd import (
     spread,
     store,
     total,
+    turn,
 )
 from crowdsim.kernels.simd import compiled as compiled_lanes
 
@@ -144,6 +145,23 @@ def test_records_are_laid_out_by_their_numbers(width):
     lay_out(array, np.uint64(width), places, np.uint64(3), out)
     assert np.array_equal(out.reshape(4, 16), np.stack(plain.load_records(array, width, places, 3)))
     assert np.array_equal(out.reshape(4, 16), array.reshape(-1, width)[places[3:19], :4].T)
+
+
+@pytest.mark.parametrize(("apart", "apart_there"), [(16, 16), (21, 48), (40, 17)])
+def test_sixteen_rows_become_columns(apart, apart_there):
+    @kernel
+    def turn_rows(array, at, apart, target, to, apart_there):
+        turn(array, at, apart, target, to, apart_there)
+
+    array = np.arange(700, dtype=np.float32)
+    ours, theirs = np.full(900, -1.0, np.float32), np.full(900, -1.0, np.float32)
+    turn_rows(array, np.uint64(3), np.uint64(apart), ours, np.uint64(5), np.uint64(apart_there))
+    plain.turn(array, 3, apart, theirs, 5, apart_there)
+    assert np.array_equal(ours, theirs)
+    assert all(
+        ours[5 + j * apart_there + k] == array[3 + k * apart + j] for j in range(16) for k in range(16)
+    )
+    assert (ours >= 0.0).sum() == 256
 
 
 def test_code_is_made_for_the_processor_that_is_asked_for(monkeypatch):
