@@ -1,5 +1,6 @@
 """Twins of which places are free, how far they are from walkers, all against all, and which are the best.
-Kernels: find_free, rank_places, choose_places, find_visitors, list_coming, list_standing.
+Kernels: find_free, rank_places, choose_places, find_visitors, list_coming, list_standing, joined,
+sorted_along, split_coming, distances_of_free, send_in.
 """
 
 import math
@@ -80,3 +81,33 @@ def list_standing(
     there = np.where((is_yielding != 0)[:, None], yield_target, position)
     near = np.maximum(low - there, there - high).max(axis=1) <= radius + own
     return np.column_stack([there, radius])[stands & near].T
+
+
+def joined(found, parts):
+    """Columns of parts, each from a first to before a last one, together."""
+    return np.concatenate([found[:, slice(*part)] for part in parts], axis=1)
+
+
+def sorted_along(axis, found):
+    """Columns, ascending by the coordinate that the axis names, which comes first, the other one next."""
+    ordered = found[:, np.argsort(found[axis], kind="stable")]
+    return np.concatenate([ordered[[axis, 1 - axis]], ordered[2:]])
+
+
+def split_coming(found, parts, axis):
+    """Those near, sorted along an axis, and the others."""
+    near, far = (joined(found, [each[at : at + 2] for each in parts]) for at in (0, 2))
+    return sorted_along(axis, near), far
+
+
+def distances_of_free(point, found, parts, own):
+    """Infinite for places that are farther from all that stand than both radii, -1 for the others."""
+    x, y, radius = joined(found, parts)
+    is_free = find_free(point.tolist(), list(zip(x, y, strict=True)), radius + own)
+    return np.where(is_free, np.inf, -1.0)
+
+
+def ticks_to(place, position, speed, patience, tick_length):
+    """For how many ticks an agent is on its way to a place: at half of its speed, and a while."""
+    pace = max(0.05, 0.5 * speed)
+    return math.ceil((math.dist(place, position) / pace + patience) / tick_length)

@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
-from crowdsim.systems.goals.place_rows import find_visitors, list_coming, list_standing
-from crowdsim.systems.goals.places import joined
+from crowdsim.bodies.places import TAKEN
+from crowdsim.systems.goals.place_rows import (
+    distances_of_free,
+    find_visitors,
+    joined,
+    list_coming,
+    list_standing,
+    send_in,
+    sorted_along,
+    split_coming,
+)
 from crowdsim.world.columns import AgentState, Stepping
 from tests.reference import places as twin
 
@@ -58,10 +67,13 @@ def test_where_those_are_that_come_or_walk_in_the_box(rng):
     position = rng.integers(0, 12, (ROWS, 2)).astype(float)
     low, high, found = np.array([2.0, 3.0]), np.array([7.0, 9.0]), np.empty((2, ROWS))
     listed = in_two(list_coming, comes, activity, position, low, high, 1.0, found)
-    near, far = ([(each[at], each[at + 1]) for each in listed] for at in (0, 2))
-    expected = twin.list_coming(comes, activity, position, low, high, 1.0)
-    assert np.array_equal(joined(found, near), expected[0])
-    assert sorted(zip(*joined(found, far))) == sorted(zip(*expected[1]))
+    parts, expected = np.array(listed), twin.list_coming(comes, activity, position, low, high, 1.0)
+    assert np.array_equal(joined(found, parts, 0), expected[0])
+    assert sorted(zip(*joined(found, parts, 2))) == sorted(zip(*expected[1]))
+    for axis in (0, 1):
+        ours, theirs = split_coming(found, parts, axis), twin.split_coming(found, parts, axis)
+        assert np.array_equal(ours[0][0], theirs[0][0])
+        assert all(sorted(zip(*a)) == sorted(zip(*b)) for a, b in zip(ours, theirs))
     assert min(expected[0].shape[1], expected[1].shape[1]) > 0
     assert expected[0].shape[1] + expected[1].shape[1] < ROWS
 
@@ -83,5 +95,35 @@ def test_where_those_stand_that_take_places(rng, layers):
     )
     found = np.empty((3, ROWS))
     expected = twin.list_standing(*given)
-    assert np.array_equal(joined(found, in_two(list_standing, *given, found)), expected)
+    parts = np.array(in_two(list_standing, *given, found))
+    assert np.array_equal(joined(found, parts, 0), expected)
     assert (expected.shape[1] > 0) == bool(layers) and expected.shape[1] < ROWS
+    place = rng.uniform(-6.0, 6.0, (60, 2))
+    for axis in (0, 1):
+        distance = distances_of_free(place, axis, found, parts, 0.2)
+        assert np.array_equal(distance, twin.distances_of_free(place, found, parts, 0.2))
+    assert np.any(distance == np.inf) and np.any(distance == TAKEN) == bool(layers)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_agents_are_sorted_along_an_axis_with_all_that_is_known_of_them(rng, axis):
+    found = rng.uniform(0.0, 9.0, (3, 12))
+    assert np.array_equal(sorted_along(axis, found), twin.sorted_along(axis, found))
+    assert sorted_along(axis, found[:2, :0].copy()).shape == (2, 0)
+
+
+def test_agents_go_to_their_places_for_as_long_as_they_need_at_half_of_their_speed_and_a_while(rng):
+    place, position, speed = rng.normal(size=(9, 2)), rng.normal(size=(20, 2)), rng.uniform(0.0, 2.0, 20)
+    speed[3], rows, chosen = 0.0, np.array([3, 4, 11, 19]), np.array([8, 0, 5, 2])
+    is_yielding, target, until = np.zeros(20, np.uint8), np.zeros((20, 2)), np.zeros(20, np.int64)
+    send_in(rows, chosen, place, position, speed, 5.0, 100, 0.05, is_yielding, target, until)
+    assert (
+        np.flatnonzero(is_yielding == Stepping.IN).tolist()
+        == rows.tolist()
+        == is_yielding.nonzero()[0].tolist()
+    )
+    assert np.array_equal(target[rows], place[chosen])
+    expected = [
+        100 + twin.ticks_to(place[at], position[row], speed[row], 5.0, 0.05) for row, at in zip(rows, chosen)
+    ]
+    assert until[rows].tolist() == expected and np.count_nonzero(until) == len(rows)

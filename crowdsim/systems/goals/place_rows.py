@@ -1,4 +1,6 @@
-"""Which agents matter for the places of a region, each asked in one pass over rows."""
+"""Which agents matter for the places of a region, each asked in one pass over rows, and what is made of the
+lists of them.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -6,8 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.bodies.places import find_free
+from crowdsim.geometry.hypot import hypot
+from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.world.columns import Stepping
 from crowdsim.world.states import ARRIVED, WAITING, WALKING
+
+LEAST_SPEED = 0.05  # That is the least, in m/s: a slower agent does not keep a run from its end.
+SLOWEST = 0.5  # Share of its speed that an agent is expected to reach on the way to its place.
+_IN = np.uint8(Stepping.IN)
 
 
 @lean_kernel
@@ -169,3 +178,95 @@ def list_standing(
             found[0, at], found[1, at], found[2, at] = x, y, radius[row]
             count += 1
     return start, start + count
+
+
+@kernel
+def joined(found, parts, first):
+    """Return columns of `found`, (k, n), together: of each of the `parts`, (p, 2) or more, those from what
+    stands in its column `first` to before what stands in the next. Twin: `tests/reference/places.py`.
+    """
+    count, at = 0, 0
+    for part in range(parts.shape[0]):
+        count += parts[part, first + 1] - parts[part, first]
+    out = np.empty((found.shape[0], count))
+    for part in range(parts.shape[0]):
+        for column in range(parts[part, first], parts[part, first + 1]):
+            for line in range(found.shape[0]):
+                out[line, at] = found[line, column]
+            at += 1
+    return out
+
+
+@kernel
+def sorted_along(axis, found):
+    """Return columns, (k, n), ascending by the coordinate that the axis (0 x, 1 y) names, which becomes the
+    first row; the other one becomes the second. Twin: `tests/reference/places.py`.
+    """
+    out, order = np.empty(found.shape), np.argsort(found[axis])
+    for column in range(order.size):
+        out[0, column], out[1, column] = found[axis, order[column]], found[1 - axis, order[column]]
+        for line in range(2, found.shape[0]):
+            out[line, column] = found[line, order[column]]
+    return out
+
+
+@kernel
+def split_coming(found, parts, axis):
+    """Return what `list_coming` has listed in `parts`, (p, 4): where those are that come near, sorted along
+    an axis, and where the others are; (2, k) m. Twin: `tests/reference/places.py`.
+    """
+    return sorted_along(axis, joined(found, parts, 0)), joined(found, parts, 2)
+
+
+@kernel
+def distances_of_free(point, axis, found, parts, own):
+    """Return inf for the places, (n, 2) m, that those leave free that `list_standing` has listed in `parts`,
+    (p, 2), and `TAKEN` for the others, (n,).
+
+    Parameters
+    ----------
+    point, axis : as for `find_free`
+    found, parts : as `list_standing` leaves them
+    own : float, m
+        The radius of the agent that the place is for.
+
+    Notes
+    -----
+    Twin: `tests/reference/places.py`.
+    """
+    standing, distance = sorted_along(axis, joined(found, parts, 0)), np.empty(point.shape[0])
+    for each in range(standing.shape[1]):
+        standing[2, each] += own
+    find_free(point, axis, standing, distance)
+    return distance
+
+
+@lean_kernel
+def send_in(
+    rows, chosen, point, position, desired_speed, patience, tick, tick_length, is_yielding, yield_target,
+    yield_tick,
+):  # fmt: skip
+    """Let agents go to places for a while.
+
+    Parameters
+    ----------
+    rows, chosen : (k,) int64
+        Of the agents, and of their places.
+    point : (p, 2) float64, m
+    position, desired_speed, is_yielding, yield_target, yield_tick : (n, ...)
+        Columns of agents; the last three are written to.
+    patience : float, s
+        What they have beyond the time that they need at half of their speed.
+    tick : int
+    tick_length : float, s
+
+    Notes
+    -----
+    Twin: `tests/reference/places.py`.
+    """
+    for k in range(rows.size):
+        row, x, y = rows[k], point[chosen[k], 0], point[chosen[k], 1]
+        pace = max(LEAST_SPEED, SLOWEST * desired_speed[row])
+        needed = hypot(x - position[row, 0], y - position[row, 1]) / pace + patience
+        is_yielding[row], yield_target[row, 0], yield_target[row, 1] = _IN, x, y
+        yield_tick[row] = tick + np.int64(np.ceil(needed / tick_length))

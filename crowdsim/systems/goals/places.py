@@ -12,12 +12,19 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import find_blocked_lines, rows_of_entities
-from crowdsim.bodies.places import FAR_M, FreePlaces, PlaceParameters, choose_places, find_free
-from crowdsim.geometry.lengths import hypots
+from crowdsim.bodies.places import FAR_M, FreePlaces, PlaceParameters, choose_places
 from crowdsim.setup.things import Goals
 from crowdsim.systems.base.system import Tick
-from crowdsim.systems.goals.place_rows import find_visitors, list_coming, list_standing
-from crowdsim.world.columns import AgentState, Stepping, Wait
+from crowdsim.systems.goals.place_rows import (
+    distances_of_free,
+    find_visitors,
+    list_coming,
+    list_standing,
+    send_in,
+    sorted_along,
+    split_coming,
+)
+from crowdsim.world.columns import AgentState, Wait
 from crowdsim.world.random import Stream, agent_key, draw_uniform
 from crowdsim.world.world import World
 
@@ -26,18 +33,28 @@ LOOSEST_M = 1.2
 CLOSER = 0.9  # Share by which they are moved together until there are enough.
 ROW = math.sqrt(0.75)  # Distance of the rows of a triangular lattice, of that of its points.
 SHARED = 20_000  # Rows of a range at least: one row takes 2 ns.
-LEAST_SPEED = 0.05  # That is the least, in m/s: a slower agent does not keep a run from its end.
-SLOWEST = 0.5  # Share of its speed that an agent is expected to reach on the way to its place.
 
 
 @dataclass(frozen=True)
 class Lattice:
-    """The places of a region: a triangular lattice, shifted by a draw of the scenario's seed."""
+    """The places of a region: a triangular lattice, shifted by a draw of the scenario's seed.
+
+    Attributes
+    ----------
+    point : (n, 2) float64, m
+    layers : (k,) int32
+        The floors that they are on.
+    low, high : (2,) float64, m
+        A box that is a little larger than they need.
+    axis : int
+        Its longer side, 0 x or 1 y: along that agents are told apart soonest.
+    """
 
     point: NDArray[np.float64]
     layers: NDArray[np.int32]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    axis: int
 
 
 class Places:
@@ -58,6 +75,7 @@ class Places:
     def __init__(self, world: World, parameters: PlaceParameters, seed: int) -> None:
         self.world, self.parameters, self.seed = world, parameters, seed
         self._goals: object = None
+        self._scratch = np.empty((3, 0))
         self._lattices: dict[tuple[int, float, float], Lattice] = {}
         self._spacings: dict[int, tuple[tuple[int, float, float], float]] = {}  # of agents, and how far
         self._leads: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
@@ -130,8 +148,7 @@ class Places:
         tight = 2.0 * widest + self.parameters.place_gap
         spacing = self._spacing(region, count, widest, tight)
         lattice = self._lattice(region, spacing, widest)
-        # Along the longer side of the region agents are told apart soonest.
-        axis = int(np.argmax(lattice.high - lattice.low))
+        axis = lattice.axis
         near, far = self._coming(tick, comes, lattice, axis)
         none, free, chosen = np.empty((2, 0)), dict[float, FreePlaces](), np.empty(len(rows), dtype=np.int64)
         first = 0
@@ -148,7 +165,7 @@ class Places:
                     self.world.agents.position, self.world.agents.radius, chosen,
                 )  # fmt: skip
                 if done > first:
-                    self._send(tick, rows[first:done], free[apart].point[chosen[first:done]])
+                    self._send(tick, rows[first:done], chosen[first:done], free[apart].point)
                     # of the other lattice more than one place may be taken
                     free = {apart: free[apart]}
                     first = done
@@ -156,14 +173,16 @@ class Places:
             else:
                 first += 1  # it has none
 
-    def _send(self, tick: Tick, rows: NDArray[np.int64], place: NDArray[np.float64]) -> None:
-        """Let agents go to places, (k, 2), m, for a while."""
+    def _send(
+        self, tick: Tick, rows: NDArray[np.int64], chosen: NDArray[np.int64], point: NDArray[np.float64]
+    ) -> None:
+        """Let agents go to the places, (p, 2) m, that they have chosen, for a while."""
         agents = self.world.agents
-        x, y = (place - agents.position[rows]).T
-        pace = np.maximum(LEAST_SPEED, SLOWEST * agents.desired_speed[rows])
-        needed = hypots(x, y) / pace + self.parameters.place_patience
-        agents.is_yielding[rows], agents.yield_target[rows] = Stepping.IN, place
-        agents.yield_tick[rows] = tick.number + np.ceil(needed / tick.length).astype(np.int64)
+        send_in(
+            rows, chosen, point, agents.position, agents.desired_speed,
+            float(self.parameters.place_patience), tick.number, tick.length,
+            agents.is_yielding, agents.yield_target, agents.yield_tick,
+        )  # fmt: skip
 
     def _visitors(
         self, tick: Tick, region: int, rows: NDArray[np.int64]
@@ -232,13 +251,12 @@ class Places:
         are not to be shut in. Those near the places are sorted along an axis; both (2, k), m.
         """
         agents = self.world.agents
-        found = np.empty((2, len(agents)))
+        found = self._room(2)
         listed = tick.team.run(
             list_coming, len(agents), comes, agents.activity, agents.position, lattice.low, lattice.high,
             FAR_M, found, at_least=SHARED,
         )  # fmt: skip
-        near = joined(found, [(first, last) for first, last, _, _ in listed])
-        return sorted_along(axis, near), joined(found, [(first, last) for _, _, first, last in listed])
+        return split_coming(found, np.array(listed), axis)
 
     @staticmethod
     def _all_along(axis: int, near: NDArray[np.float64], far: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -259,18 +277,21 @@ class Places:
         The place is for an agent of this radius.
         """
         agents = self.world.agents
-        found, is_out = np.empty((3, len(agents))), np.zeros(len(agents), dtype=np.bool_)
+        found, is_out = self._room(3), np.zeros(len(agents), dtype=np.bool_)
         is_out[rows] = True
         listed = tick.team.run(
             list_standing, len(agents), agents.activity, agents.layer, lattice.layers, agents.is_yielding,
             agents.yield_target, agents.position, agents.radius, is_out, lattice.low, lattice.high, radius,
             found, at_least=SHARED,
         )  # fmt: skip
-        standing = sorted_along(axis, joined(found, listed))
-        standing[2] += radius
-        distance = np.empty(len(lattice.point))
-        find_free(lattice.point, axis, standing, distance)
+        distance = distances_of_free(lattice.point, axis, found, np.array(listed), radius)
         return FreePlaces(lattice.point, axis, *walking, distance, np.zeros(len(distance), dtype=np.bool_))
+
+    def _room(self, lines: int) -> NDArray[np.float64]:
+        """Return room for so many numbers of each agent, which is used again."""
+        if self._scratch.shape[1] != len(self.world.agents):
+            self._scratch = np.empty((3, len(self.world.agents)))
+        return self._scratch[:lines]
 
     def _spacing(self, region: int, agents: int, radius: float, tight: float) -> float:
         """Return how far apart the places of a region are for so many agents (m):
@@ -325,21 +346,8 @@ class Places:
             point.min(axis=0, initial=np.inf) - LOOSEST_M,
             point.max(axis=0, initial=-np.inf) + LOOSEST_M,
         )
-        return Lattice(point, np.unique(world.mesh.polygon_layer[polygon]), low, high)
-
-
-def joined(found: NDArray[np.float64], parts: list[tuple[int, int]]) -> NDArray[np.float64]:
-    """Return parts of columns, each from a first to before a last one, together, in C order."""
-    return np.concatenate([found[:, slice(*part)] for part in parts], axis=1)
-
-
-def sorted_along(axis: int, found: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return columns, ascending by the coordinate that the axis (0 x, 1 y) names, which becomes the first
-    row; the other one becomes the second.
-    """
-    ordered = found.take(np.argsort(found[axis]), axis=1)
-    ordered[:2] = ordered[[axis, 1 - axis]]
-    return ordered
+        axis = int(np.argmax(high - low))
+        return Lattice(point, np.unique(world.mesh.polygon_layer[polygon]), low, high, axis)
 
 
 def _lattice_points(
