@@ -74,7 +74,7 @@ def two_banks(**more):
     )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_those_on_a_footbridge_fall_with_it_and_those_behind_wait_for_the_gangway(tmp_path, seed):
     scenario = load_scenario(FOOTBRIDGE, sets=[f"seed={seed}"])
