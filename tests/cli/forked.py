@@ -8,6 +8,7 @@ file, where the server forks.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import socket
@@ -23,6 +24,13 @@ from tempfile import TemporaryFile
 from typing import NoReturn
 
 from tests.crowds import ROOT
+
+# Imported by verbs only when they are used; what draws takes half a second.
+LATE = (
+    "crowdsim.measures.report", "crowdsim.pictures.run", "crowdsim.recording.compare",
+    "crowdsim.recording.export", "crowdsim.regression.golden_runs", "matplotlib.figure",
+    "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf", "matplotlib.backends.backend_svg",
+)  # fmt: skip
 
 
 class Server:
@@ -125,6 +133,9 @@ def get_ready() -> None:
 
     for verb in VERBS:
         import_module(f"crowdsim.cli.{verb}")
+    for module in LATE:
+        with contextlib.suppress(ImportError):  # some are of packages that may be missing
+            import_module(module)
     Simulation(load_scenario(ROOT / "scenarios/head-on-corridor.yaml"), threads=1).step()
     code_version()  # with checkpoints these two are half of the time of a short run
     software_versions()

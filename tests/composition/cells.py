@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ from tests.composition.features import (
     ENTRANCE,
     LATE,
     MEETING_POINT,
+    MORE_TICKS,
     OPENS_S,
     OUT,
     RIDE_S,
@@ -50,6 +51,7 @@ from tests.composition.features import (
     WIDER_S,
     Choices,
     document,
+    features,
     pairs,
     plain,
     ticks_of,
@@ -202,6 +204,19 @@ def covering(seed: int) -> list[dict[str, str]]:
     return found
 
 
+def holding_each_feature(combinations: Sequence[Choices]) -> list[int]:
+    """Return numbers of combinations so that each feature is in at least one of them that is in any, and they
+    are as short as they may be: those at the end have the fewest features beside.
+    """
+    left = {each for choices in combinations for each in choices.items()} & set(features())
+    found = list[int]()
+    while left:
+        gains = [len(left & set(each.items())) / ticks_of(each) for each in combinations]
+        found.append(max(range(len(gains)), key=lambda number: (gains[number], number)))
+        left -= set(combinations[found[-1]].items())
+    return sorted(found)
+
+
 def digest_of(choices: Choices) -> str:
     """Run a combination without a recording; return its digest."""
     with Simulation(parse_scenario(json.dumps(document(choices)), file="matrix")) as run:
@@ -210,16 +225,17 @@ def digest_of(choices: Choices) -> str:
         return run.digest
 
 
-def require_that_it_runs(choices: Choices, *, again: bool = True) -> str:
+def require_that_it_runs(choices: Choices, *, again: bool = True, most_ticks: int = MORE_TICKS) -> str:
     """Run a combination, and look at what it shows; return its digest. With `again`, verify its recording
     with another number of threads, and go on from the middle of it.
     """
+    ticks = min(ticks_of(choices), most_ticks)
     with scratch_folder() as folder:
         whole, saved, resumed = folder / "whole.h5", folder / "a.checkpoint", folder / "again.h5"
         scenario = parse_scenario(json.dumps(document(choices)), file="matrix")
         with Simulation(scenario, threads=1, out=whole) as run:
-            for tick in range(ticks_of(choices)):
-                if tick == ticks_of(choices) // 2:
+            for tick in range(ticks):
+                if tick == ticks // 2:
                     run.checkpoint(saved)
                 run.step()
             run.finish()
@@ -228,9 +244,9 @@ def require_that_it_runs(choices: Choices, *, again: bool = True) -> str:
                 assert run.world.tiles is not None and run.world.tiles.tile_count > 4
         if again:
             assert verify(whole, threads=2, quiet=True) == 0
-            _resume(whole, saved, resumed, ticks_of(choices))
+            _resume(whole, saved, resumed, ticks)
         with crowdsim.open_run(whole) as recorded:
-            assert recorded.commit.last_tick == ticks_of(choices)
+            assert recorded.commit.last_tick == ticks
             look(choices, recorded.trajectories(), recorded.events())
     return digest
 

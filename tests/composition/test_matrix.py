@@ -8,9 +8,10 @@ from tests.composition.cells import (
     covering,
     digest_of,
     expected_refusals,
+    holding_each_feature,
     require_that_it_runs,
 )
-from tests.composition.features import AXES, document, drawn, features, pairs, plain
+from tests.composition.features import AXES, document, drawn, features, pairs, plain, ticks_of
 from tests.composition.page import HEADING, PAGE, table
 
 # What says the same as silence in these worlds; and what is seen only where paths are searched for anew.
@@ -38,11 +39,11 @@ def name_of(choices):
     return ", ".join(f"{axis} {choice}" for axis, choice in choices.items() if choice != AXES[axis][0])
 
 
-def check(choices, *, again=True):
+def check(choices, **more):
     """Run a combination, or see it refused; return the digest, None where it is refused."""
     refusals = expected_refusals(choices)
     if not refusals:
-        return require_that_it_runs(choices, again=again)
+        return require_that_it_runs(choices, **more)
     with pytest.raises(ScenarioError) as refused:
         digest_of(choices)
     assert any(each.says in str(refused.value) for each in refusals), str(refused.value)
@@ -52,13 +53,17 @@ def check(choices, *, again=True):
 # Of two hundred seeds one whose combinations have few ticks, and in which agents come to what is looked at.
 COVERING, DRAWN = covering(seed=12), drawn(2000, seed=2)
 BY_DEFAULT = 4  # of those drawn are run
-# Of those that are run by default, every such one is verified and resumed as well.
-COVERING_AGAIN_EVERY, AGAIN_EVERY = 8, 6
+# Of those that are run by default, these are verified and resumed as well: of those that hold each pair so
+# many that they have each feature.
+COVERING_AGAIN, AGAIN_EVERY = holding_each_feature(COVERING), 6
+# By default all have shown by then what is looked at; longer runs are those of `full`.
+MOST_TICKS = 160
 
 
 @pytest.mark.parametrize("number", range(len(COVERING)), ids=lambda number: name_of(COVERING[number]))
 def test_a_combination_of_those_that_hold_each_pair_runs(number):
-    assert check(COVERING[number], again=number % COVERING_AGAIN_EVERY == 0) is not None
+    again = number in COVERING_AGAIN
+    assert check(COVERING[number], again=again, most_ticks=MOST_TICKS) is not None
 
 
 @pytest.mark.parametrize("number", range(BY_DEFAULT), ids=lambda number: name_of(DRAWN[number]))
@@ -70,7 +75,11 @@ def test_any_combination_runs_or_is_refused_for_a_declared_reason(number):
 @pytest.mark.parametrize(
     "choices",
     [
-        *(each for number, each in enumerate(COVERING) if number % COVERING_AGAIN_EVERY),
+        *(
+            each
+            for number, each in enumerate(COVERING)
+            if number not in COVERING_AGAIN or ticks_of(each) > MOST_TICKS
+        ),
         *(each for number, each in enumerate(DRAWN) if number >= BY_DEFAULT or number % AGAIN_EVERY),
     ],
     ids=name_of,
@@ -113,6 +122,11 @@ def test_each_pair_that_can_be_combined_is_in_a_combination_that_is_run():
     for pair in pairs():
         if not expected_refusals(plain() | dict(pair)):
             assert any(set(pair) <= each for each in run), pair
+
+
+def test_each_feature_is_in_a_combination_that_is_verified_and_resumed():
+    again = {feature for number in COVERING_AGAIN for feature in COVERING[number].items()}
+    assert again >= set(features())
 
 
 def test_the_table_of_the_guide_is_made_by_these_tests():

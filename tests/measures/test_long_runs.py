@@ -112,7 +112,7 @@ def test_pedpy_in_parts_measures_what_it_measures_of_the_whole(tmp_path, rows, m
     from crowdsim.measures import with_pedpy
 
     path = tmp_path / "run.h5"
-    with Simulation(load_scenario(SCENARIOS / "bottleneck.yaml", sets=["stop.after=6"]), out=path) as run:
+    with Simulation(load_scenario(SCENARIOS / "bottleneck.yaml", sets=["stop.after=3"]), out=path) as run:
         run.run()
     area, line = box_area(6.0, 2.0, 10.0, 6.0), Line(((8.0, 0.5), (8.0, 7.5)))
     tables = []
@@ -230,6 +230,7 @@ def peak_mb(path, what, **limits):
     return float(json.loads(done.stdout))
 
 
+@pytest.mark.full  # by default the verb is looked at: tests/measures/test_memory.py
 def test_memory_does_not_grow_with_the_length(tmp_path):
     short, long = (record_walkers(tmp_path / f"{frames}.h5", 1000, frames) for frames in (100, 500))
     peaks = [peak_mb(path, "measure", most_rows=2**15) for path in (short, long)]

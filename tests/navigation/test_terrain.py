@@ -143,16 +143,10 @@ def test_paths_cost_the_time_that_dijkstra_finds_and_no_metre_is_cheaper_than_on
     for radius in (0.0, 0.2):
         starts, _ = free_points(ground, radius, 3, rng)
         for goal in range(2):
+            asked, price = (planner.mesh, goals, goal, 2.0 * radius), search_twin.in_time
+            costs = search_twin.costs_to_goal(*asked, price)
             for start, polygon in zip(starts, located(planner.mesh, starts), strict=True):
-                expected = search_twin.least_total(
-                    planner.mesh,
-                    goals,
-                    goal,
-                    2.0 * radius,
-                    *start.tolist(),
-                    polygon,
-                    price=search_twin.in_time,
-                )
+                expected = search_twin.least_total(*asked, *start.tolist(), polygon, price, costs)
                 if planner.search(start, goals, radius, goal=goal) == FOUND:
                     found += 1
                     total = planner.slots.measure[0, BEST_TOTAL]

@@ -199,12 +199,12 @@ class OnePlanner:
             goals,
             self.points,
             self.scratch,
-            goal,
-            2.0 * radius,
+            int(goal),  # whatever numbers they are given as, it is one kernel
+            2.0 * float(radius),
             x,
             y,
-            polygon,
-            is_shared,
+            int(polygon),
+            int(is_shared),
         )
         while self.slots.header[0, STATUS] == 1:
             advance_search(self.slots, 0, self.mesh, goals, self.points, self.scratch, slice_size)

@@ -17,18 +17,27 @@ EAST, NORTH, WEST, SOUTH = (1, 0), (0, 1), (-1, 0), (0, -1)
 SIDES = (EAST, NORTH, WEST, SOUTH)
 
 
-def box_meets(low, high, corners):
-    """Return which triangles (nt, 3, 3) an open box meets: no axis separates them [Akenine-Moeller 2001]."""
+def axes_of(corners):
+    """Return the axes that may separate triangles (nt, 3, 3) from boxes, (13, nt, 3): those of boxes, the
+    normal, and those across an edge of each.
+    """
+    edges = np.roll(corners, -1, axis=1) - corners
+    axes = [np.tile(axis, (len(corners), 1)) for axis in np.eye(3)]
+    axes.append(np.cross(edges[:, 0], edges[:, 1]))
+    return np.array(axes + [np.cross(axis, edges[:, k]) for axis in np.eye(3) for k in range(3)])
+
+
+def box_meets(low, high, corners, axes=None):
+    """Return which triangles (nt, 3, 3) an open box meets: no axis separates them [Akenine-Moeller 2001].
+    `axes` are theirs, from `axes_of`, if they are known.
+    """
     middle, half = 0.5 * (np.array(low) + np.array(high)), 0.5 * (np.array(high) - np.array(low))
     meets = (corners.min(axis=1) < high).all(axis=1) & (corners.max(axis=1) > low).all(axis=1)
     near = np.flatnonzero(meets)
     if not len(near):
         return meets
     v = corners[near] - middle
-    edges = np.roll(v, -1, axis=1) - v
-    axes = [np.tile(axis, (len(v), 1)) for axis in np.eye(3)]
-    axes.append(np.cross(edges[:, 0], edges[:, 1]))
-    axes += [np.cross(axis, edges[:, k]) for axis in np.eye(3) for k in range(3)]
+    axes = axes_of(corners[near]) if axes is None else axes[:, near]
     along = np.einsum("nkj,anj->ank", v, axes)
     reach = np.abs(axes) @ half
     is_axis = np.abs(axes).max(axis=2) > 1e-12
@@ -42,6 +51,7 @@ class NaiveFill:
 
     def __init__(self, corners, surfaces, seeds, rules, links=()):
         self.corners, self.rules = np.array(corners, dtype=float), rules
+        self.axes = axes_of(self.corners)
         normal = np.cross(self.corners[:, 1] - self.corners[:, 0], self.corners[:, 2] - self.corners[:, 0])
         self.is_ground = (np.hypot(normal[:, 0], normal[:, 1]) <= rules.steepest * np.abs(normal[:, 2])) & (
             normal[:, 2] != 0
@@ -87,7 +97,7 @@ class NaiveFill:
     def is_shut(self, low, high, bottom, top, which):
         if top <= bottom:
             return False
-        return bool(box_meets([*low, bottom], [*high, top], self.corners[which]).any())
+        return bool(box_meets([*low, bottom], [*high, top], self.corners[which], self.axes[:, which]).any())
 
     def levels(self, i, j):
         """Return the heights at which a body stands in a column."""

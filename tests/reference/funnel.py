@@ -90,7 +90,8 @@ def over_midpoints(mesh, portals, start, goal):
 
 class Visibility:
     """Shortest paths over ground by its visibility graph:
-    corners that stick out, and every pair of them that sees each other.
+    corners that stick out, and every pair of them that sees each other, but for those between which no
+    shortest path goes, since their line leads on into the ground's outline at one of them.
     """
 
     def __init__(self, ground):
@@ -101,10 +102,24 @@ class Visibility:
             for ring in (shapely.orient_polygons(part).exterior, *shapely.orient_polygons(part).interiors):
                 c = np.asarray(ring.coords)[:-1]
                 before, after = c - np.roll(c, 1, axis=0), np.roll(c, -1, axis=0) - c
-                corners.append(c[before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0] < 0.0])
-        self.corners = np.unique(np.concatenate(corners), axis=0)
+                out = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0] < 0.0
+                corners.append(np.stack([c, before, after], axis=1)[out])
+        corners = np.concatenate(corners)
+        self.corners, first, times = np.unique(corners[:, 0], axis=0, return_index=True, return_counts=True)
         count = len(self.corners)
         i, j = np.triu_indices(count, 1)
+        step = self.corners[j] - self.corners[i]
+
+        def is_bent_round(at):
+            # both walls there are on one side of the line; where outlines touch we do not say
+            one, two = (
+                step[:, 0] * wall[:, 1] - step[:, 1] * wall[:, 0]
+                for wall in (-corners[first[at], 1], corners[first[at], 2])
+            )
+            return (np.minimum(one, two) >= -1e-9) | (np.maximum(one, two) <= 1e-9) | (times[at] > 1)
+
+        bent = is_bent_round(i) & is_bent_round(j)
+        i, j = i[bent], j[bent]
         sees = self._sees(self.corners[i], self.corners[j])
         self.links = {k: [] for k in range(count)}
         for a, b in zip(i[sees].tolist(), j[sees].tolist()):

@@ -10,8 +10,14 @@ from fractions import Fraction
 
 def orientation(ax, ay, bx, by, cx, cy):
     """Twice the signed area of abc, exact. (`turns_left_for_sure` may say yes only where this is above 0.)"""
-    ax, ay, bx, by, cx, cy = map(Fraction, (ax, ay, bx, by, cx, cy))
-    return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
+    # in whole numbers of their common denominator: sums of fractions would be reduced one by one
+    given = [
+        (each if isinstance(each, int | float | Fraction) else float(each)).as_integer_ratio()
+        for each in (ax, ay, bx, by, cx, cy)
+    ]
+    common = math.lcm(*(below for _, below in given))
+    ax, ay, bx, by, cx, cy = (above * (common // below) for above, below in given)
+    return Fraction((bx - ax) * (cy - ay) - (by - ay) * (cx - ax), common * common)
 
 
 def in_circle(ax, ay, bx, by, cx, cy, dx, dy):

@@ -115,8 +115,10 @@ def is_too_narrow(goals, piece, width):
     )
 
 
-def least_total(mesh, goals, goal, width, x, y, polygon, price=in_plan):
-    """The cost of the best path from a point, inf if there is none."""
+def least_total(mesh, goals, goal, width, x, y, polygon, price=in_plan, costs=None):
+    """The cost of the best path from a point, inf if there is none; `costs` are those to the goal, if they
+    are known.
+    """
     totals = [math.inf]
     for piece in pieces_of(goals, goal):
         if goals.piece_polygon[piece] != polygon or is_too_narrow(goals, piece, width):
@@ -131,7 +133,8 @@ def least_total(mesh, goals, goal, width, x, y, polygon, price=in_plan):
         )
         if not parted:
             totals.append(price(mesh, polygon, (x, y), entry_of(mesh, goals, piece, width, (x, y))))
-    for (edge, k), cost in costs_to_goal(mesh, goals, goal, width, price).items():
+    costs = costs_to_goal(mesh, goals, goal, width, price) if costs is None else costs
+    for (edge, k), cost in costs.items():
         if mesh.edge_polygon[edge] == polygon and widest_from_edge(mesh, polygon, edge, x, y) >= width:
             totals.append(cost + price(mesh, polygon, (x, y), points_of(mesh, edge)[k]))
     return min(totals)

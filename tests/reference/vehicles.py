@@ -61,11 +61,15 @@ def least_cost(start, heading, radius, body, reverses, lines, goal, costs):
         for to in (1, -1) if reverses else (1,):
             for turn in (-1, 0, 1):
                 pose = (x, y, math.cos(angle), math.sin(angle))
-                for part in range(1, checks + 1):
-                    here = pose_at(step * part / checks, [pose], [turn / radius], [to], [0.0, step], steps=10)
-                    if not is_free(walls, *here, front, back, half):
-                        break
-                else:
+
+                def after(part, pose=pose, turn=turn, to=to):
+                    return pose_at(step * part / checks, [pose], [turn / radius], [to], [0.0, step], steps=10)
+
+                here = after(checks)
+                then = (towards + turn * to) % count
+                if (math.floor(here[0] / cell), math.floor(here[1] / cell), then, to) in closed:
+                    continue  # it would be taken off the heap in vain
+                if all(is_free(walls, *after(part), front, back, half) for part in range(1, checks + 1)):
                     total = cost + step * (1.0 if to == 1 else backwards_cost)
                     total += gear_cost if to != gear and order else 0.0
                     total += steering_cost if turn != turned else 0.0

@@ -203,7 +203,7 @@ def test_a_run_is_the_same_on_threads_and_from_every_saved_state():
 
 def test_programs_send_those_elsewhere_that_wait_and_those_that_ride():
     scene = halves(
-        {"ferry": two("passage", time=4, capacity=1)}, [walkers(3)], stop={"after": 60, "when": "never"}
+        {"ferry": two("passage", time=4, capacity=1)}, [walkers(3)], stop={"after": 40, "when": "never"}
     )
     with Simulation(scene) as run:
         agents, told = run.world.agents, []

@@ -49,7 +49,7 @@ def test_a_guard_sees_next_to_nothing_of_those_who_hide_from_him(planner, tmp_pa
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_each_band_takes_the_gallery_in_which_the_watchman_is_not(planner, tmp_path):
-    sets = [f"navigation.kind={planner}", "record.rate=5"]
+    sets = [f"navigation.kind={planner}", "record.rate=5", "stop.after=100"]
     rows, verdict = run(load_scenario(SCENARIOS / "night-watch.yaml", sets=sets), tmp_path / "run.h5")
     assert verdict.arrived == 16
     middle = rows[rows.x.between(18.0, 22.0)].groupby("id").y.mean()

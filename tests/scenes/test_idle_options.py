@@ -172,14 +172,13 @@ def test_every_tunable_is_read_by_something():
     """A number that nobody reads can be set and changes nothing."""
     package = Path(crowdsim.__file__).parent
     sources = "\n".join(path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py")))
+    # As an attribute of its parameters or of the kernel's numbers, or as an item of the section's values.
+    how = (r"\.(\w+)\b(?!: )", r"\[\"(\w+)\"\]", r"get\(\"(\w+)\"")
+    read = {name for pattern in how for name in re.findall(pattern, sources)}
     unread = set()
     for section in SECTIONS:
         for owner in section.owners().values():
             for tunable in tunables_of(owner):
-                # As an attribute of its parameters or of the kernel's numbers, or as an item of the section's
-                # values.
-                if not re.search(
-                    rf"\.{tunable.name}\b(?!: )|\[\"{tunable.name}\"\]|get\(\"{tunable.name}\"", sources
-                ):
+                if tunable.name not in read:
                     unread.add(f"{section.name}.{tunable.name}")
     assert not unread

@@ -74,7 +74,7 @@ def two_banks(**more):
     )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_those_on_a_footbridge_fall_with_it_and_those_behind_wait_for_the_gangway(tmp_path, seed):
     scenario = load_scenario(FOOTBRIDGE, sets=[f"seed={seed}"])
@@ -124,7 +124,7 @@ def test_under_every_planner_and_model_all_get_over_what_is_there(tmp_path, navi
     assert (middle["y"][late] > 2.6).all() and (middle["y"][late] < 3.8).all() and late.sum() > 8
 
 
-@pytest.mark.parametrize("budget", [None, {"work": 6}, {"work": 2}])
+@pytest.mark.parametrize("budget", [None, {"work": 6}, pytest.param({"work": 2}, marks=pytest.mark.full)])
 def test_threads_and_states_saved_while_it_fills_change_nothing(budget):
     events = [
         {"when": {"crossed": [[2, 0], [2, 4]], "height": 0, "count": 1}, "remove_part": "first"},

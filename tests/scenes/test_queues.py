@@ -14,7 +14,7 @@ MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
 
 
 def shop(queue, groups, *, machine=None, seed=3, **more):
-    """Return a hall of 24 by 10 m; the line goes from (12, 5) to the left."""
+    """Return a hall of 24 by 10 m; the line goes from (12, 5) to the left. A run ends when all have left."""
     return {
         "version": 1,
         "name": "shop",
@@ -31,7 +31,7 @@ def shop(queue, groups, *, machine=None, seed=3, **more):
         },
         "groups": groups,
         "record": {"rate": 10},
-        "stop": {"after": 200, "when": "never"},
+        "stop": {"after": 200, "when": "all_arrived"},
         **more,
     }
 

@@ -263,8 +263,8 @@ def test_every_keeper_of_a_state_and_every_array_of_it_is_in_a_scene(monkeypatch
     """What is in no scene here is looked at by no test here:
     a change that adds something that lives adds a scene that has it.
     """
-    seen, most = set(), Counter[str]()
-    for module, name in keepers():
+    seen, most, there = set(), Counter[str](), keepers()
+    for module, name in there:
         kind = getattr(importlib.import_module(module), name)
 
         def noted(
@@ -280,7 +280,7 @@ def test_every_keeper_of_a_state_and_every_array_of_it_is_in_a_scene(monkeypatch
             most[same_name(array_name)] += array.size
         with Simulation(scenario) as run:
             run.restore(begun.state)
-    assert keepers() - seen == set(), HOW_SCENE
+    assert there - seen == set(), HOW_SCENE
     assert [name for name, size in most.items() if not size] == [], HOW_SCENE
 
 

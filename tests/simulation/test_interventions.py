@@ -416,10 +416,9 @@ def test_all_public_calls_that_change_a_run_are_recorded():
 # The proof
 # ------------------------------------------------------------------------------------------------------------
 
-LONG = 1000
-
 
 @pytest.mark.sample(1)
+@pytest.mark.parametrize("ticks", [500, pytest.param(1000, marks=pytest.mark.full)])
 @pytest.mark.parametrize(
     ("avoidance", "navigation"),
     [
@@ -432,14 +431,14 @@ LONG = 1000
     ],
     ids=str,
 )
-def test_a_program_of_a_thousand_ticks_follows_from_its_recording_alone(tmp_path, avoidance, navigation):
+def test_a_program_of_many_ticks_follows_from_its_recording_alone(tmp_path, avoidance, navigation, ticks):
     """Run again from the recording with another number of threads, and resumed from a checkpoint of it, it is
     the same run in every row.
     """
     document = hall(avoidance, navigation)
     with Simulation(document, out=tmp_path / "whole.h5") as run:
-        go_on(run, 437).checkpoint(tmp_path / "a.checkpoint")
-        go_on(run, LONG)
+        go_on(run, ticks * 437 // 1000).checkpoint(tmp_path / "a.checkpoint")
+        go_on(run, ticks)
     with library.open_run(tmp_path / "whole.h5") as whole:
         scenario = parse_scenario(whole.header.scenario)
         calls = {each.call for each in whole.interventions()}
@@ -449,14 +448,14 @@ def test_a_program_of_a_thousand_ticks_follows_from_its_recording_alone(tmp_path
         run_for(
             scenario,
             tmp_path / "again.h5",
-            LONG,
+            ticks,
             to_the_end=False,
             threads=2,
             replays=Replay(whole.interventions(), "whole.h5"),
         )
         start = Start(read_checkpoint(tmp_path / "a.checkpoint"), "a.checkpoint", whole)
         with Simulation(scenario, out=tmp_path / "resumed.h5", start=start) as run:
-            while run.tick < LONG:
+            while run.tick < ticks:
                 run.step()
         for name in ("again.h5", "resumed.h5"):
             with library.open_run(tmp_path / name) as other:

@@ -23,9 +23,10 @@ from tests.reference.stationary import (
     Rounds,
     gaps_of,
     outline,
+    part_with,
+    parts_of,
     taken_by_agents,
     taken_by_walls,
-    together,
 )
 
 SHARE = 0.6
@@ -54,7 +55,7 @@ def shares(stationary, more=0.0):
     return [(x, y, SHARE * r + more, polygon) for x, y, r, polygon in stationary]
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)  # in the second one areas are parted
 @pytest.mark.parametrize("seed", range(60))
 def test_points_of_a_polygon_are_parted_exactly_if_areas_are(seed):
     rng = np.random.default_rng(seed)
@@ -70,13 +71,15 @@ def test_points_of_a_polygon_are_parted_exactly_if_areas_are(seed):
         free = [area.difference(walls.union(taken_by_agents(each.of(polygon)))) for each in crowds]
         alone = area.difference(walls)
         low, high = area.bounds[:2], area.bounds[2:]
-        points = [
-            p for p in rng.uniform(low, high, (40, 2)) if free[1].buffer(-TIE_M).contains(shapely.Point(p))
-        ][:6]
+        inside, points = free[1].buffer(-TIE_M), rng.uniform(low, high, (40, 2))
+        points = points[shapely.contains_xy(inside, *points.T)][:6]
+        # of each area, the part that a point is in
+        parts = [parts_of(each) for each in (*free, alone)]
+        part = [[part_with(each, p) for p in points] for each in parts]
         for i, p in enumerate(points):
-            for q in points[:i]:
-                twins = [together(each, p, q) for each in free]
-                if not together(alone, p, q) or twins[0] != twins[1]:
+            for j, q in enumerate(points[:i]):
+                *twins, without = [bool(own) and of[i] == of[j] for own, of in zip(parts, part)]
+                if not without or twins[0] != twins[1]:
                     continue
                 assert are_parted_by_barriers(slots, 0, polygon, *p, *q) != twins[0], (polygon, p, q)
                 count += 1
