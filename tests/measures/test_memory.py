@@ -135,9 +135,9 @@ def test_agents_that_are_stuck_for_longer_take_no_more_memory(tmp_path):
 def test_more_frames_a_second_take_hardly_more_memory(tmp_path):
     """Speeds are of half a second: 11 frames of 20 a second, of which only places are kept."""
     recorded = {
-        rate: record_walkers(tmp_path / f"{rate}.h5", 40_000, 16, tick_s=0.05, rate=rate) for rate in (2, 20)
+        rate: record_walkers(tmp_path / f"{rate}.h5", 40_000, 24, tick_s=0.05, rate=rate) for rate in (2, 20)
     }
-    slow, fast = (peak_mb(words(WALKERS["measure"], path, 16), SMALL) for path in recorded.values())
+    slow, fast = (peak_mb(words(WALKERS["measure"], path, 24), SMALL) for path in recorded.values())
     assert fast < slow + 2.0 * MOST_GROWTH_MB
 
 
