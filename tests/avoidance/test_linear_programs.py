@@ -76,7 +76,7 @@ def test_least_violation_agrees_with_reference_and_keeps_walls(seed):
             lines, U(0), U(count), F(speed), F(wish[0]), F(wish[1]), F(wish[0]), F(wish[1]), False, F(0), F(0)
         )
     x, y, binding = least_violation(
-        lines, U(0), U(walls), U(count), U(failed), F(speed), F(x), F(y), binding, F(wish[0]), F(wish[1])
+        lines, U(walls), U(count), U(failed), F(speed), F(x), F(y), binding, F(wish[0]), F(wish[1])
     )
     number, start, bound = twin.program2(plain, speed, tuple(wish), False, tuple(wish), (0.0, 0.0))
     expected, _ = twin.program3(plain, walls, number, speed, start, bound, tuple(wish))
@@ -129,6 +129,6 @@ def test_half_planes_that_point_the_same_way_do_not_disturb_the_least_violation(
         lines, U(0), U(4), F(1.3), F(1.0), F(0.1), F(1.0), F(0.1), False, F(0), F(0)
     )
     assert failed == 2
-    x, y, _ = least_violation(lines, U(0), U(0), U(4), U(failed), F(1.3), F(x), F(y), binding, F(1.0), F(0.1))
+    x, y, _ = least_violation(lines, U(0), U(4), U(failed), F(1.3), F(x), F(y), binding, F(1.0), F(0.1))
     assert x == pytest.approx(0.1, abs=1e-4)  # between 0.5 and -0.3, whatever lies beside
     assert y == pytest.approx(0.1, abs=1e-3)

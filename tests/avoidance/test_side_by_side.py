@@ -21,40 +21,36 @@ from crowdsim.avoidance.neighbour_model import (
 from crowdsim.avoidance.neighbours import CHOSEN, NEAREST_SLOTS
 from crowdsim.avoidance.orca.groups import (
     empty_rows,
-    first_line,
     relax_waiting,
     solve_alone,
     solve_waiting,
     wait,
 )
-from crowdsim.avoidance.orca.linear_programs import NORMAL_X, NORMAL_Y, OFFSET
+from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, NORMAL_X, NORMAL_Y, OFFSET
 from crowdsim.avoidance.orca.side_by_side import MOST_TOGETHER
 from crowdsim.geometry.speed import limited
 from crowdsim.geometry.walls import walls_from_rings
 from crowdsim.kernels.decorator import kernel
 from tests.avoidance.crowds import choose, random_view
 
-U = np.uint64
+F, U = np.float32, np.uint64
 WIDTH = 16
 
 
 @kernel
 def solve_together(rows, own, first, stop, normals, offsets, walls, counts, slots, alone):
     """Solve the agents first..stop in groups of sixteen, or each alone, as the model does."""
-    waiting, left = U(0), U(0)
+    waiting, left, lines, numbers = U(0), U(0), np.empty(LINE_FLOATS, F), own.numbers
     for slot in range(U(first), U(stop)):
-        base = first_line(waiting)
         for line in range(U(counts[slot])):
-            rows.lines[base + NORMAL_X + line] = normals[slot, line, 0]
-            rows.lines[base + NORMAL_Y + line] = normals[slot, line, 1]
-            rows.lines[base + OFFSET + line] = offsets[slot, line]
-        numbers = own.numbers
-        speed = numbers[slot, OWN_MAXIMUM]
+            lines[NORMAL_X + line], lines[NORMAL_Y + line] = normals[slot, line, 0], normals[slot, line, 1]
+            lines[OFFSET + line] = offsets[slot, line]
+        speed, own_walls, others = numbers[slot, OWN_MAXIMUM], U(walls[slot]), U(counts[slot] - walls[slot])
         x, y = limited(numbers[slot, OWN_PREFERRED_X], numbers[slot, OWN_PREFERRED_Y], speed)
-        wait(rows, waiting, slot, slots, U(walls[slot]), U(counts[slot] - walls[slot]), speed, x, y)
         if alone:
-            solve_alone(rows, waiting, own)
+            solve_alone(slot, slots, lines, own_walls, others, F(speed), F(x), F(y), own)
             continue
+        wait(rows, waiting, slot, slots, lines, own_walls, others, speed, x, y)
         waiting += U(1)
         if waiting == U(WIDTH):
             left = solve_waiting(rows, waiting, left, own)
@@ -151,9 +147,12 @@ class Pieces:
 
 @pytest.mark.parametrize("wanted", [6, 14, 40])
 def test_a_crowd_in_other_ranges_chooses_the_same(wanted):
-    """Some stand, and those with very many half-planes are solved alone, between others that wait."""
-    walls = walls_from_rings([np.array([[4.0, 4.0], [4.0, 5.5], [5.0, 5.5], [5.0, 4.0]])])
-    view = random_view(3, 180, density=3.0, walls=walls)
+    """Some stand, and those with very many half-planes are solved alone, between others that wait: by walls
+    some have one neighbour too many for a group, others not.
+    """
+    pillar = np.array([[0.0, 0.0], [0.0, 0.4], [0.4, 0.4], [0.4, 0.0]])  # clockwise: free ground outside
+    places = [(x, y) for x in np.arange(0.8, 7.0, 1.6) for y in np.arange(0.8, 7.0, 1.6)]
+    view = random_view(3, 180, density=3.0, walls=walls_from_rings([pillar + place for place in places]))
     view = view._replace(active=(np.arange(180) % 7 != 0).astype(np.uint8))
     whole = choose(view, neighbour_count=wanted)
     assert {FEASIBLE, NOT_ASKED, RELAXED} <= set(whole.diagnosis.tolist())

@@ -22,18 +22,14 @@ from crowdsim.avoidance.neighbour_model import (
     OWN_PREFERRED_Y,
     tell,
 )
-from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS
-from crowdsim.avoidance.orca.linear_programs import (
-    LINE_FLOATS,
-    NORMAL_X,
-    NORMAL_Y,
-    OFFSET,
-    best_velocity,
-    least_violation,
-)
+from crowdsim.avoidance.neighbours import CHOSEN
+from crowdsim.avoidance.orca.linear_programs import best_velocity, least_violation
 from crowdsim.avoidance.orca.side_by_side import (
+    MOST_TOGETHER,
     PLANES_FLOATS,
+    ROW_FLOATS,
     best_velocities,
+    copy_row,
     lay_side_by_side,
     least_violations,
 )
@@ -43,8 +39,7 @@ from crowdsim.kernels.simd import LANES, load, store
 
 _SIDE = np.uint64(LANES)  # Rows that are solved at once.
 _ROWS = 2 * LANES  # The second half is for agents without a permitted velocity.
-_ROW = np.uint64(LINE_FLOATS)
-_KEPT = np.uint64(MOST_NEIGHBOURS + LANES)  # Room for the neighbours of one agent, by whole sets of lanes.
+_ROW, _KEPT = np.uint64(ROW_FLOATS), np.uint64(MOST_TOGETHER)
 # Areas of the workspaces, by row.
 _SPEED, _PREFERRED_X, _PREFERRED_Y, _X, _Y = (np.uint64(_ROWS * area) for area in range(5))
 _WALLS, _COUNT, _FAILED, _BINDING = (np.uint64(_ROWS * area) for area in range(4))
@@ -57,10 +52,10 @@ class Rows(NamedTuple):
 
     Attributes
     ----------
-    lines : (32 * LINE_FLOATS,) float32
-        Half-planes of each, those of walls first, as in `linear_programs`.
+    table : (32 * ROW_FLOATS,) float32
+        Half-planes of each, those of walls first.
     slots : (32,) uint64
-    kept : (32 * 80,) uint32
+    kept : (32 * MOST_TOGETHER,) uint32
         Slots of the neighbours of each, in the order of their half-planes.
     speeds : (5 * 32,) float32, m/s
         Maximum speed, preferred velocity, and the velocity that was found.
@@ -68,43 +63,63 @@ class Rows(NamedTuple):
         Half-planes of walls, and of all; the one at which no velocity was left, and the one that binds.
     planes : (PLANES_FLOATS,) float32
         Half-planes of sixteen, side by side.
+    last_walls : (1,) int64
+        How many half-planes of walls the last agent had, whether it waited or not.
     """
 
-    lines: NDArray[np.float32]
+    table: NDArray[np.float32]
     slots: NDArray[np.uint64]
     kept: NDArray[np.uint32]
     speeds: NDArray[np.float32]
     counts: NDArray[np.int32]
     planes: NDArray[np.float32]
+    last_walls: NDArray[np.int64]
 
 
 @kernel
 def empty_rows():
     """Return rows in which nobody waits."""
     return Rows(
-        np.empty(_ROWS * LINE_FLOATS, np.float32),
-        np.zeros(_ROWS, np.uint64),
-        np.empty(_ROWS * (MOST_NEIGHBOURS + LANES), np.uint32),
+        np.empty(_ROWS * ROW_FLOATS, np.float32),
+        np.empty(_ROWS, np.uint64),
+        np.empty(_ROWS * MOST_TOGETHER, np.uint32),
         np.zeros(5 * _ROWS, np.float32),
         np.zeros(4 * _ROWS, np.int32),
         np.empty(PLANES_FLOATS, np.float32),
+        np.zeros(1, np.int64),
     )
 
 
 @inlined_kernel
-def first_line(row):
-    """Return where the half-planes of a row begin within `Rows.lines`."""
-    return row * _ROW
+def tell_best(own, slot, x, y, binding, neighbour, walls, count, diagnosis):
+    """Tell an agent the velocity that was found for it.
 
-
-def walls_of(rows: Rows) -> int:
-    """Return how many half-planes of walls the agent of the first row has."""
-    return int(rows.counts[int(_WALLS)])
+    Parameters
+    ----------
+    own : Own
+    slot : uint64
+    x, y : float32, m/s
+    binding : int
+        The half-plane that binds; -1 is none, and the velocity the preferred one, unrounded.
+    neighbour : uint64
+        Slot of the neighbour that this is of, if it is of one.
+    walls, count : int
+        Half-planes of walls, and of neighbours.
+    diagnosis : int
+    """
+    numbers, ids = own
+    speed = numbers[slot, OWN_MAXIMUM]
+    vx, vy, blocker = numbers[slot, OWN_PREFERRED_X], numbers[slot, OWN_PREFERRED_Y], np.int64(NOBODY)
+    if binding >= 0:
+        vx, vy = np.float64(x), np.float64(y)
+        blocker = np.int64(WALL) if binding < walls else ids[neighbour, OWN_ENTITY]
+    vx, vy = limited(vx, vy, speed)
+    tell(numbers, slot, vx, vy, blocker, diagnosis, count, 0)
 
 
 @inlined_kernel
-def wait(rows, row, slot, slots, walls, count, speed, preferred_x, preferred_y):
-    """Have an agent wait; its half-planes are in its row already.
+def wait(rows, row, slot, slots, lines, walls, count, speed, preferred_x, preferred_y):
+    """Have an agent wait in a row.
 
     Parameters
     ----------
@@ -112,33 +127,28 @@ def wait(rows, row, slot, slots, walls, count, speed, preferred_x, preferred_y):
     row, slot : uint64
     slots : (NEAREST_SLOTS,) uint32
         As `find_nearest` leaves it.
+    lines : (LINE_FLOATS,) float32
+        Half-planes of walls and neighbours, as in `linear_programs`.
     walls, count : uint64
-        Its half-planes of walls, and of neighbours.
+        How many there are of each, at most MOST_TOGETHER in all.
     speed, preferred_x, preferred_y : float, m/s
     """
+    copy_row(lines, rows.table, row)
+    store(rows.kept, row * _KEPT, load(slots, CHOSEN))
     rows.slots[row] = slot
     rows.speeds[_SPEED + row] = speed
     rows.speeds[_PREFERRED_X + row], rows.speeds[_PREFERRED_Y + row] = preferred_x, preferred_y
     rows.counts[_WALLS + row], rows.counts[_COUNT + row] = walls, walls + count
-    for first in range(_U0, count, _U16):
-        store(rows.kept, row * _KEPT + first, load(slots, CHOSEN + first))
 
 
 @inlined_kernel
 def _tell_found(rows, row, own, diagnosis):
     """Tell the agent of a row what was found for it."""
-    numbers, ids = own
-    slot, walls, binding = rows.slots[row], rows.counts[_WALLS + row], rows.counts[_BINDING + row]
-    speed = numbers[slot, OWN_MAXIMUM]
-    # where nothing binds, the preferred velocity itself, unrounded
-    x, y, blocker = numbers[slot, OWN_PREFERRED_X], numbers[slot, OWN_PREFERRED_Y], np.int64(NOBODY)
-    if binding >= 0:
-        x, y = np.float64(rows.speeds[_X + row]), np.float64(rows.speeds[_Y + row])
-        blocker = np.int64(WALL)
-        if binding >= walls:
-            blocker = ids[np.uint64(rows.kept[row * _KEPT + np.uint64(binding - walls)]), OWN_ENTITY]
-    x, y = limited(x, y, speed)
-    tell(numbers, slot, x, y, blocker, diagnosis, rows.counts[_COUNT + row] - walls, 0)
+    walls, binding = rows.counts[_WALLS + row], rows.counts[_BINDING + row]
+    neighbour = np.uint64(rows.kept[row * _KEPT + np.uint64(max(binding - walls, np.int32(0)))])
+    count = rows.counts[_COUNT + row] - walls
+    x, y = rows.speeds[_X + row], rows.speeds[_Y + row]
+    tell_best(own, rows.slots[row], x, y, binding, neighbour, walls, count, diagnosis)
 
 
 @inlined_kernel
@@ -156,7 +166,7 @@ def _most(rows, area, first, end):
 
 @lean_kernel
 def solve_waiting(rows, waiting, left, own):
-    """Find the best permitted velocities of those in the first rows, and tell all that have one.
+    """Find the best velocities of those in the first rows, and tell all that have a permitted one.
 
     Parameters
     ----------
@@ -174,7 +184,7 @@ def solve_waiting(rows, waiting, left, own):
     """
     counts, speeds = rows.counts, rows.speeds
     most = _most(rows, _COUNT, _U0, waiting)
-    lay_side_by_side(rows.lines, _U0, rows.planes)
+    lay_side_by_side(rows.table, _U0, rows.planes)
     x, y = load(speeds, _PREFERRED_X), load(speeds, _PREFERRED_Y)
     failed, found_x, found_y, binding = best_velocities(
         rows.planes, _U0, load(counts, _COUNT), most, load(speeds, _SPEED), x, y, x, y, False, x, y
@@ -185,7 +195,7 @@ def solve_waiting(rows, waiting, left, own):
     store(speeds, _Y, found_y)
     for row in range(waiting):
         if counts[_FAILED + row] < counts[_COUNT + row]:
-            _copy_row(rows, row, _SIDE + left)
+            _move(rows, row, _SIDE + left)
             left += _U1
             if left == _SIDE:
                 relax_waiting(rows, left, own)
@@ -196,14 +206,11 @@ def solve_waiting(rows, waiting, left, own):
 
 
 @inlined_kernel
-def _copy_row(rows, row, to):
+def _move(rows, row, to):
     """Copy an agent to another row."""
-    lines, count, walls = rows.lines, rows.counts[_COUNT + row], rows.counts[_WALLS + row]
-    for area in (NORMAL_X, NORMAL_Y, OFFSET):
-        for first in range(_U0, np.uint64(count), _U16):
-            store(lines, to * _ROW + area + first, load(lines, row * _ROW + area + first))
-    for first in range(_U0, np.uint64(count - walls), _U16):
-        store(rows.kept, to * _KEPT + first, load(rows.kept, row * _KEPT + first))
+    for first in range(_U0, _ROW, _U16):
+        store(rows.table, to * _ROW + first, load(rows.table, row * _ROW + first))
+    store(rows.kept, to * _KEPT, load(rows.kept, row * _KEPT))
     rows.slots[to] = rows.slots[row]
     for area in (_SPEED, _PREFERRED_X, _PREFERRED_Y, _X, _Y):
         rows.speeds[area + to] = rows.speeds[area + row]
@@ -225,7 +232,7 @@ def relax_waiting(rows, left, own):
     """
     counts, speeds, end = rows.counts, rows.speeds, _SIDE + left
     most, most_walls = _most(rows, _COUNT, _SIDE, end), _most(rows, _WALLS, _SIDE, end)
-    lay_side_by_side(rows.lines, _SIDE, rows.planes)
+    lay_side_by_side(rows.table, _SIDE, rows.planes)
     x, y, binding = least_violations(
         rows.planes,
         load(counts, _WALLS + _SIDE),
@@ -248,19 +255,35 @@ def relax_waiting(rows, left, own):
 
 
 @lean_kernel
-def solve_alone(rows, row, own):
-    """Find the velocity of the agent of one row, which has too many half-planes for a group, and tell it."""
-    base, speed = first_line(row), rows.speeds[_SPEED + row]
-    walls, count = np.uint64(rows.counts[_WALLS + row]), np.uint64(rows.counts[_COUNT + row])
-    wish_x, wish_y = rows.speeds[_PREFERRED_X + row], rows.speeds[_PREFERRED_Y + row]
+def solve_alone(slot, slots, lines, walls, count, speed, preferred_x, preferred_y, own):
+    """Find the velocity of an agent that does not wait, and tell it: it has more than MOST_TOGETHER
+    half-planes.
+
+    Parameters
+    ----------
+    slot, slots, lines, walls, count : as for `wait`
+    speed, preferred_x, preferred_y : float32, m/s
+    own : Own
+    """
+    every = walls + count
     failed, x, y, binding = best_velocity(
-        rows.lines, base, count, speed, wish_x, wish_y, wish_x, wish_y, False, wish_x, wish_y
+        lines,
+        _U0,
+        every,
+        speed,
+        preferred_x,
+        preferred_y,
+        preferred_x,
+        preferred_y,
+        False,
+        preferred_x,
+        preferred_y,
     )
     diagnosis = FEASIBLE
-    if failed < count:
+    if failed < every:
         diagnosis = INFEASIBLE if failed < walls else RELAXED
         x, y, binding = least_violation(
-            rows.lines, base, walls, count, failed, speed, x, y, binding, wish_x, wish_y
+            lines, walls, every, failed, speed, x, y, binding, preferred_x, preferred_y
         )
-    rows.speeds[_X + row], rows.speeds[_Y + row], rows.counts[_BINDING + row] = x, y, binding
-    _tell_found(rows, row, own, diagnosis)
+    neighbour = np.uint64(slots[CHOSEN + np.uint64(max(binding - np.int64(walls), 0))])
+    tell_best(own, slot, x, y, binding, neighbour, np.int64(walls), count, diagnosis)

@@ -38,7 +38,7 @@ def agent_half_planes(
     radius : float32, m
     per_horizon, per_tick : float32, 1/s
         Reciprocals of the time horizon and of the tick's length.
-    lines : (k * LINE_FLOATS,) float32
+    lines : (LINE_FLOATS,) float32
         Receives half-planes `first_line` to ``first_line + count``; what lies up to 15 places behind is
         overwritten.
     first_line : uint64

@@ -181,15 +181,13 @@ def best_velocity(lines, base, count, speed, x, y, start_x, start_y, outwards, p
 
 
 @lean_kernel
-def least_violation(lines, base, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y):
+def least_violation(lines, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y):
     """Find the velocity whose deepest violation of the half-planes of agents is least,
     while those of walls are kept.
 
     Parameters
     ----------
-    lines : (base + LINE_FLOATS,) float32
-    base : uint64
-        Offset of the set of half-planes within `lines`.
+    lines : (LINE_FLOATS,) float32
     walls, count : uint64
         The first `walls` of the `count` half-planes are those of walls, which are not relaxed.
     failed : uint64
@@ -213,19 +211,14 @@ def least_violation(lines, base, walls, count, failed, speed, x, y, binding, pre
     ``(n_j - n_i) . v = offset_j - offset_i``: a half-plane again. Where rounding leaves nothing of it, what
     was found is kept, as in RVO2. Twin: `tests/reference/orca.py`.
     """
-    line = first_broken(lines, base, failed, count, x, y, _F0)
-    projected = base + _PROJECTED
+    line = first_broken(lines, _U0, failed, count, x, y, _F0)
     while line < count:
-        nx, ny, offset = (
-            lines[base + NORMAL_X + line],
-            lines[base + NORMAL_Y + line],
-            lines[base + OFFSET + line],
-        )
+        nx, ny, offset = lines[NORMAL_X + line], lines[NORMAL_Y + line], lines[OFFSET + line]
         for first in range(_U0, line, _U16):
             mx, my, other = (
-                load(lines, base + NORMAL_X + first),
-                load(lines, base + NORMAL_Y + first),
-                load(lines, base + OFFSET + first),
+                load(lines, NORMAL_X + first),
+                load(lines, NORMAL_Y + first),
+                load(lines, OFFSET + first),
             )
             index = numbers() + spread(np.int32(first))
             dx, dy = mx - spread(nx), my - spread(ny)
@@ -238,26 +231,26 @@ def least_violation(lines, base, walls, count, failed, speed, x, y, binding, pre
             # every velocity.
             store(
                 lines,
-                projected + NORMAL_X + first,
+                _PROJECTED + NORMAL_X + first,
                 choose(is_wall, mx, choose(same, spread(_F0), dx / length)),
             )
             store(
                 lines,
-                projected + NORMAL_Y + first,
+                _PROJECTED + NORMAL_Y + first,
                 choose(is_wall, my, choose(same, spread(_F0), dy / length)),
             )
             store(
                 lines,
-                projected + OFFSET + first,
+                _PROJECTED + OFFSET + first,
                 choose(is_wall, other, choose(same, spread(-_F1), (other - spread(offset)) / length)),
             )
         considered = max(line, walls)
         for wall in range(line, walls):  # only when the walls alone leave nothing
             for area in (NORMAL_X, NORMAL_Y, OFFSET):
-                lines[projected + area + wall] = lines[base + area + wall]
+                lines[_PROJECTED + area + wall] = lines[area + wall]
         reached, found_x, found_y, _ = best_velocity(
             lines,
-            projected,
+            _PROJECTED,
             considered,
             speed,
             nx,
@@ -271,5 +264,5 @@ def least_violation(lines, base, walls, count, failed, speed, x, y, binding, pre
         if reached == considered:
             x, y = found_x, found_y
         binding = np.int64(line)
-        line = first_broken(lines, base, line + np.uint64(1), count, x, y, offset - (nx * x + ny * y))
+        line = first_broken(lines, _U0, line + np.uint64(1), count, x, y, offset - (nx * x + ny * y))
     return x, y, binding

@@ -45,15 +45,14 @@ from crowdsim.avoidance.neighbour_model import (
 from crowdsim.avoidance.neighbours import CHOSEN, NEAR_X, NEAR_Y, NEAREST_FLOATS, NEAREST_SLOTS
 from crowdsim.avoidance.orca.groups import (
     empty_rows,
-    first_line,
     relax_waiting,
     solve_alone,
     solve_waiting,
     wait,
-    walls_of,
 )
 from crowdsim.avoidance.orca.half_planes import SIDE_FLOATS, agent_half_planes
 from crowdsim.avoidance.orca.linear_programs import (
+    LINE_FLOATS,
     NORMAL_X,
     NORMAL_Y,
     OFFSET,
@@ -86,7 +85,21 @@ def _part_coinciding(cells_row, slot, count, floats, slots, sides):
 
 @lean_kernel
 def _choose_velocities(
-    start, stop, cells, states, own, frame, parameters, margin, floats, slots, sides, distances, found, rows
+    start,
+    stop,
+    cells,
+    states,
+    own,
+    frame,
+    parameters,
+    margin,
+    floats,
+    slots,
+    sides,
+    lines,
+    distances,
+    found,
+    rows,
 ):
     """Do what `choose_velocities` says, with workspaces."""
     wanted, farthest = np.uint64(parameters[0]), np.float32(parameters[1])
@@ -106,7 +119,7 @@ def _choose_velocities(
     origin, table = cells.origin, cells.shape
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     numbers, ids = own
-    lines, waiting, left = rows.lines, _U0, _U0
+    waiting, left = _U0, _U0
     wall_shape, wall_link, zone_start, zone_wall = frame
     for slot in range(np.uint64(start), np.uint64(stop)):
         if numbers[slot, OWN_DECIDES] == 0.0:
@@ -120,7 +133,6 @@ def _choose_velocities(
                 wanted, farthest, margin, numbers, floats, slots,
             )  # fmt: skip
             _part_coinciding(cells_row, slot, count, floats, slots, sides)
-        line = first_line(waiting)
         speed, radius, zone = numbers[slot, OWN_MAXIMUM], numbers[slot, OWN_RADIUS], ids[slot, OWN_ZONE]
         first_wall, end_wall = zone_start[zone], zone_start[zone + 1]
         if first_wall < end_wall:
@@ -140,7 +152,6 @@ def _choose_velocities(
                 distances,
                 found,
                 lines,
-                line,
             )
         state = slot * STATE_FLOATS
         agent_half_planes(
@@ -155,15 +166,17 @@ def _choose_velocities(
             per_horizon,
             per_tick,
             lines,
-            line + walls,
+            walls,
         )
         preferred_x, preferred_y = limited(
             numbers[slot, OWN_PREFERRED_X], numbers[slot, OWN_PREFERRED_Y], speed
         )
-        wait(rows, waiting, slot, slots, walls, count, speed, preferred_x, preferred_y)
+        rows.last_walls[0] = walls
         if walls + count > _MOST_TOGETHER:
-            solve_alone(rows, waiting, own)
+            wish = np.float32(preferred_x), np.float32(preferred_y)
+            solve_alone(slot, slots, lines, walls, count, np.float32(speed), wish[0], wish[1], own)
             continue
+        wait(rows, waiting, slot, slots, lines, walls, count, speed, preferred_x, preferred_y)
         waiting += _U1
         if waiting == _SIDE:
             left = solve_waiting(rows, waiting, left, own)
@@ -194,11 +207,11 @@ def choose_velocities(start, stop, cells, states, own, frame, parameters, margin
 
     Notes
     -----
-    About 110 ns for neighbours, 40 for half-planes and 100 for the linear programs an agent at 1 a square
-    metre; see benchmarks/orca_peer.py. Twin: `tests/reference/orca.py`.
+    At 1 agent a square metre half of the time is for neighbours, a quarter for half-planes, and a quarter for
+    the linear programs; see benchmarks/orca_peer.py. Twin: `tests/reference/orca.py`.
     """
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-    sides = np.zeros(SIDE_FLOATS, np.float32)
+    sides, lines = np.zeros(SIDE_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
     distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
     _choose_velocities(
         start,
@@ -212,6 +225,7 @@ def choose_velocities(start, stop, cells, states, own, frame, parameters, margin
         floats,
         slots,
         sides,
+        lines,
         distances,
         found,
         empty_rows(),
@@ -267,8 +281,9 @@ class Orca(NeighbourModel):
     ) -> list[NDArray[Any]]:
         """Return the half-planes of an agent, those of walls first, as the programs took them."""
         floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-        sides, rows = np.zeros(SIDE_FLOATS, np.float32), empty_rows()
+        sides, lines = np.zeros(SIDE_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
+        rows = empty_rows()
         distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
-        _choose_velocities(*arguments, floats, slots, sides, distances, found, rows)
+        _choose_velocities(*arguments, floats, slots, sides, lines, distances, found, rows)
         near = arguments.entities(slots, np.arange(choice.neighbour_count[row]))
-        return [_half_planes(rows.lines, walls_of(rows), near, entity, choice, row)]
+        return [_half_planes(lines, int(rows.last_walls[0]), near, entity, choice, row)]

@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, NORMAL_X, NORMAL_Y, OFFSET, PARALLEL
+from crowdsim.avoidance.orca.linear_programs import NORMAL_X, NORMAL_Y, OFFSET, PARALLEL
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.simd import LANES, bits, choose, load, magnitude, root, spread, store, turn
 
 # Half-planes of an agent that is solved beside others. With more it takes longer than alone.
 MOST_TOGETHER = LANES
+ROW_FLOATS = 3 * MOST_TOGETHER  # Numbers of an agent's half-planes.
 
 # Numbers of one half-plane of sixteen agents: x and y of the normals, and offsets.
 _X, _Y, _OFFSET, _PLANE = (np.uint64(LANES * place) for place in range(4))
-_ROW = np.uint64(LINE_FLOATS)
+_ROW = np.uint64(ROW_FLOATS)
 PROJECTED = np.uint64(MOST_TOGETHER) * _PLANE
 PLANES_FLOATS = 2 * int(PROJECTED)
 
@@ -32,13 +33,35 @@ _U0 = np.uint64(0)
 
 
 @inlined_kernel
-def lay_side_by_side(lines, first_row, planes):
+def copy_row(lines, table, row):
+    """Copy an agent's half-planes into its row of a table.
+
+    Parameters
+    ----------
+    lines : (LINE_FLOATS,) float32
+        As in `linear_programs`; those behind the first MOST_TOGETHER are left out.
+    table : (k * ROW_FLOATS,) float32
+        Receives x and y of their normals, and their offsets.
+    row : uint64
+
+    Notes
+    -----
+    Twin: three slices; `tests/avoidance/test_side_by_side.py`.
+    """
+    to = row * _ROW
+    store(table, to + _X, load(lines, NORMAL_X))
+    store(table, to + _Y, load(lines, NORMAL_Y))
+    store(table, to + _OFFSET, load(lines, OFFSET))
+
+
+@inlined_kernel
+def lay_side_by_side(table, first_row, planes):
     """Lay the half-planes of sixteen agents side by side.
 
     Parameters
     ----------
-    lines : (k * LINE_FLOATS,) float32
-        Half-planes of agents, one agent after the other, each as in `linear_programs`; at most MOST_TOGETHER.
+    table : (k * ROW_FLOATS,) float32
+        Half-planes of agents, one agent after the other.
     first_row : uint64
         The first of the sixteen agents.
     planes : (PLANES_FLOATS,) float32
@@ -49,9 +72,9 @@ def lay_side_by_side(lines, first_row, planes):
     Twin: `crowdsim.kernels.simd.plain.turn`.
     """
     row = first_row * _ROW
-    turn(lines, row + NORMAL_X, _ROW, planes, _X, _PLANE)
-    turn(lines, row + NORMAL_Y, _ROW, planes, _Y, _PLANE)
-    turn(lines, row + OFFSET, _ROW, planes, _OFFSET, _PLANE)
+    turn(table, row + _X, _ROW, planes, _X, _PLANE)
+    turn(table, row + _Y, _ROW, planes, _Y, _PLANE)
+    turn(table, row + _OFFSET, _ROW, planes, _OFFSET, _PLANE)
 
 
 @inlined_kernel

@@ -200,9 +200,9 @@ def _legs(shape, link, wall, lx, ly, rx, ry, height, before, after, radius):
 
 
 @lean_kernel
-def _covered(lines, base, end, lx, ly, rx, ry, per_horizon, radius):
+def _covered(lines, count, lx, ly, rx, ry, per_horizon, radius):
     """Tell whether an earlier half-plane keeps the agent clear of both ends, and so of the whole wall."""
-    for line in range(base, end):
+    for line in range(count):
         nx, ny, offset = lines[NORMAL_X + line], lines[NORMAL_Y + line], lines[OFFSET + line]
         left, right = nx * lx + ny * ly, nx * rx + ny * ry
         if (
@@ -259,22 +259,7 @@ def _project(shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, rad
 
 @lean_kernel
 def wall_half_planes(
-    shape,
-    link,
-    zone_wall,
-    begin,
-    end,
-    x,
-    y,
-    vx,
-    vy,
-    radius,
-    reach,
-    per_horizon,
-    distances,
-    found,
-    lines,
-    base,
+    shape, link, zone_wall, begin, end, x, y, vx, vy, radius, reach, per_horizon, distances, found, lines
 ):
     """Write the half-planes that walls impose on an agent, those of nearer walls first.
 
@@ -294,9 +279,8 @@ def wall_half_planes(
         Reciprocal of the time for which walls are to be kept clear.
     distances, found : (MOST_WALLS,) float64, int64
         Workspaces.
-    lines : (base + LINE_FLOATS,) float32
-        Receives the half-planes from `base` on.
-    base : uint64
+    lines : (LINE_FLOATS,) float32
+        Receives the half-planes from the first place on.
 
     Returns
     -------
@@ -311,13 +295,13 @@ def wall_half_planes(
     beyond is that wall's cut-off line, and projecting on it adds nothing, since that wall adds its own. Twin:
     `tests/reference/orca.py`.
     """
-    line = base
+    count = np.uint64(0)
     for nth in range(near_walls(shape, zone_wall, begin, end, x, y, reach, distances, found)):
         wall = found[nth]
         ux, uy = shape[wall, ALONG_X], shape[wall, ALONG_Y]
         lx, ly = shape[wall, LEFT_X] - x, shape[wall, LEFT_Y] - y
         rx, ry = shape[wall, RIGHT_X] - x, shape[wall, RIGHT_Y] - y
-        if _covered(lines, base, line, lx, ly, rx, ry, per_horizon, radius):
+        if _covered(lines, count, lx, ly, rx, ry, per_horizon, radius):
             continue
         height = wall_height(ux, uy, lx, ly, rx, ry)
         before, after = lx * ux + ly * uy > 0.0, rx * ux + ry * uy < 0.0
@@ -333,10 +317,10 @@ def wall_half_planes(
                 shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, radius
             )
         if exists:
-            lines[NORMAL_X + line], lines[NORMAL_Y + line], lines[OFFSET + line] = (
+            lines[NORMAL_X + count], lines[NORMAL_Y + count], lines[OFFSET + count] = (
                 np.float32(nx),
                 np.float32(ny),
                 np.float32(offset),
             )
-            line += np.uint64(1)
-    return line - base
+            count += np.uint64(1)
+    return count

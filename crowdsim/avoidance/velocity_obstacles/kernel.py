@@ -245,7 +245,7 @@ def _least_deep(planes, walls, count, speed, preferred_x, preferred_y, vx, vy, l
     if failed < count:
         diagnosis = INFEASIBLE if failed < walls else RELAXED
         x, y, binding = least_violation(
-            lines, _U0, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y
+            lines, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y
         )
     return x, y, binding, diagnosis
 
