@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from crowdsim.avoidance.explain import REASON_DTYPE, Reason, explain_choices
-from crowdsim.avoidance.model import empty_choice
+from crowdsim.avoidance.model import WALL, empty_choice
 from crowdsim.avoidance.none import NoAvoidance
 from crowdsim.avoidance.orca.orca import Orca
+from crowdsim.geometry.walls import walls_from_rings
 from crowdsim.kernels.threads import Team
 from tests.avoidance.crowds import random_view
 
@@ -44,6 +45,26 @@ def test_orcas_half_planes_explain_its_velocities(seed):
             assert binding["other"][0] == choice.blocker[row]
             if choice.diagnosis[row] == 1:
                 assert abs(binding["value"][0]) < 1e-4
+
+
+@pytest.mark.parametrize("wanted", [4, 20])
+def test_half_planes_of_walls_are_told_before_those_of_neighbours(wanted):
+    """With four neighbours agents are solved in groups, with twenty each alone."""
+    room = np.array([[0.0, 0.0], [6.0, 0.0], [6.0, 6.0], [0.0, 6.0]])
+    view = random_view(5, 80, density=80 / 36, walls=walls_from_rings([room]))
+    model, choice = Orca(Orca.Parameters(neighbour_count=wanted, time_horizon_walls=1.0)), empty_choice(80)
+    model.choose(view, 0.05, ONE, choice)
+    told, of_walls = explain_choices(model, view, 0.05, np.arange(80), choice), set()
+    for row in range(80):
+        planes = told[(told["entity"] == view.entity[row]) & (told["kind"] == Reason.HALF_PLANE)]
+        walls = int((planes["other"] == WALL).sum())
+        assert (planes["other"][:walls] == WALL).all()
+        assert len(planes) - walls == choice.neighbour_count[row]
+        # the normal of a wall's half-plane leads into the room
+        middle = np.array([3.0, 3.0]) - view.position[row]
+        assert (planes["a_x"][:walls] * middle[0] + planes["a_y"][:walls] * middle[1] > 0.0).all()
+        of_walls.add(walls)
+    assert {0, 1, 2} <= of_walls
 
 
 def test_everybodys_preferred_and_chosen_velocity_is_told_whatever_the_model():
