@@ -412,6 +412,8 @@ class World:
     def _take_goals(self, change: Change) -> NDArray[np.int32]:
         self.goals = change.goals
         if len(change.changed):
+            # a point may have moved in the same arrays: what others know of goals, they know of the object
+            self.goals = change.goals._replace()
             self.planning.take_goals(change.changed)
         return change.number
 

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import ScenarioError
+from crowdsim.navigation.goals.destinations import Points
 from crowdsim.scenario.canonical import canonical_text
 from crowdsim.scenario.load import as_scenario, parse_scenario
+from crowdsim.setup.routes import Routes, Walkers
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import AgentState
 from tests.crowds import assert_same_on_threads_and_from_saved_states
@@ -199,6 +201,28 @@ def test_a_run_is_the_same_on_threads_and_from_every_saved_state():
         [walkers(6), walkers(4, name="v", goes="west"), walkers(3, name="k", keys=["red"])],
     )
     assert_same_on_threads_and_from_saved_states(scene, 220, (1, 45, 60, 75, 110, 160))
+
+
+def test_routes_to_a_place_whose_number_another_one_gets_are_measured_anew():
+    """Numbers of places that nobody goes to any more are given to others, in the same arrays."""
+    with Simulation(halves({"ferry": two("passage", time=4)}, [walkers(1)])) as run:
+        world, layer = run.world, np.zeros(1, dtype=np.int32)
+        routes, agents = Routes(world), world.agents
+
+        def measured(routes, number):
+            walkers = Walkers(
+                agents.position[:1], world.polygons()[:1], agents.radius[:1], agents.desired_speed[:1]
+            )
+            legs = routes.measure(walkers, np.array([number], dtype=np.int32))
+            return [legs.walk.tolist(), legs.to_goal.tolist()]
+
+        found = []
+        for place in ([[1.0, 1.0]], [[6.0, 5.0]], [[3.0, 5.0]]):
+            (number,) = world.set_points(Points(np.array(place), layer, np.full(1, 0.1))).tolist()
+            found.append(measured(routes, number))
+            assert found[-1] == measured(Routes(world), number)
+        assert number == len(world.goal_names), "all three had the same number"
+        assert found[0] != found[1] != found[2]
 
 
 def test_programs_send_those_elsewhere_that_wait_and_those_that_ride():
