@@ -48,7 +48,7 @@ def solve_together(rows, own, first, stop, normals, offsets, walls, counts, slot
         speed, own_walls, others = numbers[slot, OWN_MAXIMUM], U(walls[slot]), U(counts[slot] - walls[slot])
         x, y = limited(numbers[slot, OWN_PREFERRED_X], numbers[slot, OWN_PREFERRED_Y], speed)
         if alone:
-            solve_alone(slot, slots, lines, own_walls, others, F(speed), F(x), F(y), own)
+            solve_alone(slot, slots, lines, own_walls, others, speed, x, y, own)
             continue
         wait(rows, waiting, slot, slots, lines, own_walls, others, speed, x, y)
         waiting += U(1)

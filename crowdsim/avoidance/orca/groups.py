@@ -261,29 +261,17 @@ def solve_alone(slot, slots, lines, walls, count, speed, preferred_x, preferred_
 
     Parameters
     ----------
-    slot, slots, lines, walls, count : as for `wait`
-    speed, preferred_x, preferred_y : float32, m/s
+    slot, slots, lines, walls, count, speed, preferred_x, preferred_y : as for `wait`
     own : Own
     """
-    every = walls + count
+    every, fastest = walls + count, np.float32(speed)
+    wish_x, wish_y = np.float32(preferred_x), np.float32(preferred_y)
     failed, x, y, binding = best_velocity(
-        lines,
-        _U0,
-        every,
-        speed,
-        preferred_x,
-        preferred_y,
-        preferred_x,
-        preferred_y,
-        False,
-        preferred_x,
-        preferred_y,
+        lines, _U0, every, fastest, wish_x, wish_y, wish_x, wish_y, False, wish_x, wish_y
     )
     diagnosis = FEASIBLE
     if failed < every:
         diagnosis = INFEASIBLE if failed < walls else RELAXED
-        x, y, binding = least_violation(
-            lines, walls, every, failed, speed, x, y, binding, preferred_x, preferred_y
-        )
+        x, y, binding = least_violation(lines, walls, every, failed, fastest, x, y, binding, wish_x, wish_y)
     neighbour = np.uint64(slots[CHOSEN + np.uint64(max(binding - np.int64(walls), 0))])
     tell_best(own, slot, x, y, binding, neighbour, np.int64(walls), count, diagnosis)

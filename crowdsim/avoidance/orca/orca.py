@@ -173,8 +173,7 @@ def _choose_velocities(
         )
         rows.last_walls[0] = walls
         if walls + count > _MOST_TOGETHER:
-            wish = np.float32(preferred_x), np.float32(preferred_y)
-            solve_alone(slot, slots, lines, walls, count, np.float32(speed), wish[0], wish[1], own)
+            solve_alone(slot, slots, lines, walls, count, speed, preferred_x, preferred_y, own)
             continue
         wait(rows, waiting, slot, slots, lines, walls, count, speed, preferred_x, preferred_y)
         waiting += _U1

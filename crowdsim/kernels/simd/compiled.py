@@ -138,6 +138,8 @@ def store(typing, array, at, lanes):
 
 @intrinsic
 def turn(typing, array, at, apart, target, to, apart_there):
+    """Write sixteen rows as columns. Twin: `crowdsim.kernels.simd.plain.turn`."""
+
     def generate(context, builder, sig, arguments):
         source, at_value, apart_value, target_value, to_value, there_value = arguments
         rows = []
