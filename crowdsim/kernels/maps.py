@@ -1,13 +1,19 @@
-"""Arrays in maps of memory: in which map one lies, and how the system is given memory back."""
+"""Arrays in maps of memory: in which map one lies, and how the system is given memory back, or takes it from
+one array to another.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import sys
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+# Of mremap(2): to this address, and leave the map that the pages come from, without pages (Linux 5.7).
+_MAY_MOVE, _FIXED, _KEEP_MAP = 1, 2, 4
 
 
 def memory_of(array: NDArray[Any]) -> mmap.mmap | None:
@@ -31,3 +37,39 @@ def give_back_row(array: NDArray[Any], row: int) -> None:
     first, last = -(-row * size // mmap.PAGESIZE), (row + 1) * size // mmap.PAGESIZE
     if last > first:
         memory.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, (last - first) * mmap.PAGESIZE)
+
+
+def move_rows(old: NDArray[Any], new: NDArray[Any], first: int, to: int, rows: int) -> None:
+    """Move rows of an array of `crowdsim.kernels.growing.lazy_zeros` to another one, which has nothing there.
+
+    The system takes their pages along, so that none is touched. Where it does not, or rows do not begin with
+    a page, they are copied.
+
+    Parameters
+    ----------
+    old, new : (..., k) arrays of one dtype
+        What `old` holds of these rows is lost; so are rows behind them in the same page, which go along.
+    first, to : int
+        The first of the rows, in `old` and in `new`.
+    rows : int
+    """
+    size = old[0].nbytes
+    span = -(-rows * size // mmap.PAGESIZE) * mmap.PAGESIZE
+    begin, end = first * size, to * size
+    fits = begin + span <= old.nbytes and end + span <= new.nbytes
+    if fits and memory_of(old) is not None and memory_of(new) is not None:
+        source, target = old.ctypes.data + begin, new.ctypes.data + end
+        if source % mmap.PAGESIZE == target % mmap.PAGESIZE == 0 and _remap(source, target, span):
+            return
+    new[to : to + rows] = old[first : first + rows]
+
+
+def _remap(source: int, target: int, size: int) -> bool:
+    """Have the system move pages from one address to another; return whether it did."""
+    if sys.platform != "linux" or not size:
+        return not size
+    remap = ctypes.CDLL(None).mremap
+    remap.restype = ctypes.c_void_p
+    remap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
+    moved = remap(source, size, size, _MAY_MOVE | _FIXED | _KEEP_MAP, target)
+    return bool(moved == target)

@@ -12,6 +12,7 @@ the trees of all slots knew took 50 ms in the tick in which one of them came to 
 
 from __future__ import annotations
 
+import mmap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from crowdsim.geometry.lengths import hypots
 from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.growing import lazy_zeros
+from crowdsim.kernels.maps import move_rows
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.bottleneck_forest import BottleneckForest, build_forest
 from crowdsim.navigation.search.dead_ends import Regions, find_regions
@@ -144,6 +146,7 @@ class IntervalSlots(NamedTuple):
 
 
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
+PAGE_ROWS = mmap.PAGESIZE // 4  # They fill whole pages in each of these arrays: 4 bytes a row at least.
 MESH_ARRAYS = ("sides", "is_blind", "clear_round", "most_new", "forest", "regions")
 # Intervals of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more
 # gives up.
@@ -173,7 +176,7 @@ def make_interval_slots(
     """
     corners, room = 2 * len(mesh.vertex), np.broadcast_to(np.asarray(intervals, dtype=np.int64), slots)
     of_mesh = [getattr(like, name) for name in MESH_ARRAYS] if like is not None else _of_mesh(mesh)
-    first = np.concatenate([[0], np.cumsum(np.maximum(room, reserve))]).astype(np.int64)
+    first = _first_rows(np.maximum(room, reserve))
     rows = int(first[-1])
     made = IntervalSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
@@ -274,8 +277,8 @@ def measure_clear_round(mesh: NavMesh) -> NDArray[np.float64]:
 
 
 def with_more_room(slots: IntervalSlots) -> IntervalSlots:
-    """Return the slots with twice as much room for those that reported to be full; what is known is copied
-    only where the pool has too few rows.
+    """Return the slots with twice as much room for those that reported to be full. Where the pool has too few
+    rows it is another one, and what is known goes along; the slots given know nothing then.
     """
     header, rows = slots.header, np.diff(slots.first)
     full = header[:, IS_FULL] == 1
@@ -283,15 +286,24 @@ def with_more_room(slots: IntervalSlots) -> IntervalSlots:
     header[:, IS_FULL] = 0
     if np.all(header[:, ROOM] <= rows):
         return slots
-    first = np.concatenate([[0], np.cumsum(np.maximum(header[:, ROOM], rows))]).astype(np.int64)
+    first = _first_rows(np.maximum(header[:, ROOM], rows))
     grown: dict[str, Any] = {}
     for name in POOL_ARRAYS:
         old = getattr(slots, name)
-        new = lazy_zeros((int(first[-1]), *old.shape[1:]), old.dtype)
-        for slot, count in enumerate(header[:, INTERVAL_COUNT].tolist()):
-            new[first[slot] : first[slot] + count] = old[slots.first[slot] : slots.first[slot] + count]
-        grown[name] = new
+        grown[name] = new = lazy_zeros((int(first[-1]), *old.shape[1:]), old.dtype)
+        for begin, to, count in zip(
+            slots.first.tolist(), first.tolist(), header[:, INTERVAL_COUNT].tolist(), strict=False
+        ):
+            move_rows(old, new, begin, to, count)
     return slots._replace(first=first, **grown)
+
+
+def _first_rows(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where slots of at least so many rows each, (s,), begin in the pool, and where it ends, (s + 1,):
+    each in pages of its own, if it has some.
+    """
+    whole = np.where(rows < PAGE_ROWS, rows, -(-rows // PAGE_ROWS) * PAGE_ROWS)
+    return np.concatenate([[0], np.cumsum(whole)]).astype(np.int64)
 
 
 @inlined_kernel
