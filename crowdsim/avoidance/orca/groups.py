@@ -23,7 +23,7 @@ from crowdsim.avoidance.neighbour_model import (
     tell,
 )
 from crowdsim.avoidance.neighbours import CHOSEN
-from crowdsim.avoidance.orca.linear_programs import best_velocity, least_violation
+from crowdsim.avoidance.orca.linear_programs import best_or_least_violation
 from crowdsim.avoidance.orca.side_by_side import (
     MOST_TOGETHER,
     PLANES_FLOATS,
@@ -264,14 +264,11 @@ def solve_alone(slot, slots, lines, walls, count, speed, preferred_x, preferred_
     slot, slots, lines, walls, count, speed, preferred_x, preferred_y : as for `wait`
     own : Own
     """
-    every, fastest = walls + count, np.float32(speed)
-    wish_x, wish_y = np.float32(preferred_x), np.float32(preferred_y)
-    failed, x, y, binding = best_velocity(
-        lines, _U0, every, fastest, wish_x, wish_y, wish_x, wish_y, False, wish_x, wish_y
+    failed, x, y, binding = best_or_least_violation(
+        lines, walls, walls + count, np.float32(speed), np.float32(preferred_x), np.float32(preferred_y)
     )
     diagnosis = FEASIBLE
-    if failed < every:
+    if failed < walls + count:
         diagnosis = INFEASIBLE if failed < walls else RELAXED
-        x, y, binding = least_violation(lines, walls, every, failed, fastest, x, y, binding, wish_x, wish_y)
     neighbour = np.uint64(slots[CHOSEN + np.uint64(max(binding - np.int64(walls), 0))])
     tell_best(own, slot, x, y, binding, neighbour, np.int64(walls), count, diagnosis)

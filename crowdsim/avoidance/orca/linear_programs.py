@@ -266,3 +266,31 @@ def least_violation(lines, walls, count, failed, speed, x, y, binding, preferred
         binding = np.int64(line)
         line = first_broken(lines, _U0, line + np.uint64(1), count, x, y, offset - (nx * x + ny * y))
     return x, y, binding
+
+
+@inlined_kernel
+def best_or_least_violation(lines, walls, count, speed, preferred_x, preferred_y):
+    """Find the permitted velocity that is nearest to the preferred one; where there is none, the one whose
+    deepest violation is least.
+
+    Parameters
+    ----------
+    lines, walls, count, speed, preferred_x, preferred_y : as for `least_violation`
+
+    Returns
+    -------
+    failed : uint64
+        As of `best_velocity`: `count` if there is a permitted velocity, below `walls` if walls leave none.
+    x, y : float32, m/s
+    binding : int64
+        The half-plane that binds, or is violated most; -1 where the preferred velocity is permitted.
+    """
+    failed, x, y, binding = best_velocity(
+        lines, _U0, count, speed, preferred_x, preferred_y, preferred_x, preferred_y, False, preferred_x,
+        preferred_y,
+    )  # fmt: skip
+    if failed < count:
+        x, y, binding = least_violation(
+            lines, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y
+        )
+    return failed, x, y, binding

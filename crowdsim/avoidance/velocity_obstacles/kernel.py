@@ -32,7 +32,7 @@ from crowdsim.avoidance.neighbour_model import (
     tell,
 )
 from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAREST_FLOATS, NEAREST_SLOTS
-from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, best_velocity, least_violation
+from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, best_or_least_violation
 from crowdsim.avoidance.orca.linear_programs import NORMAL_X as LINE_X
 from crowdsim.avoidance.orca.linear_programs import NORMAL_Y as LINE_Y
 from crowdsim.avoidance.orca.linear_programs import OFFSET as LINE_OFFSET
@@ -228,26 +228,8 @@ def _least_deep(planes, walls, count, speed, preferred_x, preferred_y, vx, vy, l
         # Touched walls may leave standing still alone, which rounding would take away from the linear
         # programs.
         lines[LINE_OFFSET + obstacle] = planes[OFFSET + nearest] - (SHALLOW if obstacle < walls else _F0)
-    failed, x, y, binding = best_velocity(
-        lines,
-        _U0,
-        count,
-        speed,
-        preferred_x,
-        preferred_y,
-        preferred_x,
-        preferred_y,
-        False,
-        preferred_x,
-        preferred_y,
-    )
-    diagnosis = RELAXED
-    if failed < count:
-        diagnosis = INFEASIBLE if failed < walls else RELAXED
-        x, y, binding = least_violation(
-            lines, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y
-        )
-    return x, y, binding, diagnosis
+    failed, x, y, binding = best_or_least_violation(lines, walls, count, speed, preferred_x, preferred_y)
+    return x, y, binding, INFEASIBLE if failed < walls else RELAXED
 
 
 @inlined_kernel
