@@ -49,14 +49,23 @@ def validate(
 
 
 def _as_text(scenario: Path, facts: Facts) -> str:
+    from crowdsim.setup.recording_size import MOST_COUNTED
+
     paths = f"paths of {facts.shortest_path_m:.1f} to {facts.longest_path_m:.1f} m; "
     if not facts.longest_path_m:  # agents that stand, or whose machines say where they go
         paths = ""
+    coming, until = "", "all agents stay to the end"
+    if facts.coming:
+        more = "more than " if facts.coming >= MOST_COUNTED else ""
+        coming = f"{more}{facts.coming:,} that come in, "
+        until = (
+            "those that come in and leave\nstay for as long as their paths take, and all others to the end"
+        )
     return (
         f"{scenario}: nothing is wrong\n"
-        f"{facts.agents:,} agents and {facts.goals:,} goals on {facts.area_m2:,.0f} m2 ({facts.polygons:,} "
-        f"polygons, {facts.walls:,} walls)\n"
+        f"{facts.agents:,} agents{' at first, ' if coming else ' '}{coming}and {facts.goals:,} goals on "
+        f"{facts.area_m2:,.0f} m2 ({facts.polygons:,} polygons, {facts.walls:,} walls)\n"
         f"{paths}at most {facts.ticks:,} "
         f"ticks and {facts.frames:,} frames\n"
-        f"the recording will have about {facts.recording_bytes / 1e6:,.1f} MB if all agents stay to the end"
+        f"the recording will have about {facts.recording_bytes / 1e6:,.1f} MB if {until}"
     )

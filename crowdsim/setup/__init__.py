@@ -8,5 +8,5 @@ Reading order: `build` (a scenario to a world), `agents` (the agents as arrays: 
 `placement` and `packing` of discs on the areas of `area_grid`), `grounds` and `mesh_parts` (the ground with
 any areas closed), `obstacle_state` (obstacles as named arrays). `examine` looks closer before a run: `paths`
 (what each agent would walk alone, for pictures too), `gaps` (what blocks agents), `locked` (which agents
-later events lock in).
+later events lock in), `recording_size` (with those that come in: `newcomers`, `due`, `entrances`).
 """

@@ -1,5 +1,6 @@
 """A closer look at a scenario before it runs:
-agents in walls, agents that cannot get to a goal and at which gap, the size of the recording.
+agents in walls, agents that cannot get to a goal and at which gap, how many come in, how large the recording
+will be.
 
 The mesh or grid, the radii and the search are those of the run, so that what is found here is what would
 happen.
@@ -9,31 +10,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
 from crowdsim.navigation.mesh.mesh import make_flood, wall_distance
-from crowdsim.recording.schema import TRAJECTORY_DTYPE, columns_kept
 from crowdsim.scenario.check import NEAR_WALL, cut_off_message
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.build import Built, agents_of, kept_off
 from crowdsim.setup.first_arrivals import with_first_arrivals
 from crowdsim.setup.gaps import problem_of, shut_out, widest_path
-from crowdsim.setup.identity import recorded
 from crowdsim.setup.locked import Locks
 from crowdsim.setup.paths import Legs, PathFinder
+from crowdsim.setup.recording_size import agents_to_come, recording_bytes
 from crowdsim.setup.routes import Routes, Walkers
 
 # An agent may start this much nearer to a wall than its radius: what rounds off in a floor plan drawn by
 # hand. More is a mistake.
 IN_WALL_M = 0.01
-# Of the raw bytes of a frame that are left on disk: 0.19 to 0.23 in crowds of a thousand and more, 0.27 in
-# small ones; 0.5 in traced runs.
-COMPRESSED_SHARE, TRACED_SHARE = 0.25, 0.5
-TICK_BYTES = 190  # Of digests, timings and counts on disk, however many agents there are.
 MOST_NAMED = 3  # Agents of a group that stand in walls and are reported one by one; each has its own place.
 # Polygons from which the widest path to a goal is searched for; each costs some twenty searches.
 MOST_GAPS = 50
@@ -45,16 +41,22 @@ class Facts:
 
     Attributes
     ----------
-    agents, goals, ticks, frames : int
+    agents : int
+        At first.
+    coming : int
+        That come in while the run lasts; a million are counted at most.
+    goals, ticks, frames : int
     area_m2 : float
     polygons, walls : int
     shortest_path_m, longest_path_m : float
         Length of the paths that agents would take; 0 without paths.
     recording_bytes : int
-        Estimate, if all agents stayed to the end.
+        Estimate, if all agents stayed to the end, but for those that come in and leave: they stay for as long
+        as their paths take.
     """
 
     agents: int
+    coming: int
     goals: int
     ticks: int
     frames: int
@@ -85,11 +87,11 @@ def examine(built: Built) -> tuple[list[Problem], Facts]:
         If a planner cannot work on this ground.
     """
     problems = agents_in_walls(built)
-    lengths: list[float] = []
     with_first, no_room = with_first_arrivals(built)
     problems += no_room
-    problems += agents_without_path(with_first, lengths)
-    return problems, _facts(built, lengths)
+    walks = Walks([], np.zeros(len(with_first.agents)))
+    problems += agents_without_path(with_first, walks)
+    return problems, _facts(built, walks, _stays_s(with_first, walks.seconds, len(built.agents)))
 
 
 def agents_in_walls(built: Built) -> list[Problem]:
@@ -127,9 +129,24 @@ def agents_in_walls(built: Built) -> list[Problem]:
     return problems
 
 
-def agents_without_path(built: Built, lengths: list[float]) -> list[Problem]:
+class Walks(NamedTuple):
+    """How far agents walk, and how long.
+
+    Attributes
+    ----------
+    first_m : list of float, m
+        To their first goals, of those that have a path there.
+    seconds : (n,) float64, s
+        Past all of their goals, as far as there are paths.
+    """
+
+    first_m: list[float]
+    seconds: NDArray[np.float64]
+
+
+def agents_without_path(built: Built, walks: Walks) -> list[Problem]:
     """Return a problem for each gap behind which agents never have a path to one of their goals;
-    `lengths` receives those of the first paths (m).
+    `walks` receives how far they walk.
 
     An agent that has none at the beginning and gets one when something opens waits for that.
     """
@@ -139,8 +156,10 @@ def agents_without_path(built: Built, lengths: list[float]) -> list[Problem]:
     while len(rows := legs.rows):
         goal = legs.goal
         found = finder.find(rows, position[rows], polygon[rows], goal)
+        is_found, length = found.piece >= 0, found.lengths()
         if legs.number == 0:
-            lengths += found.lengths()[found.piece >= 0].tolist()
+            walks.first_m.extend(length[is_found].tolist())
+        walks.seconds[rows[is_found]] += length[is_found] / legs.speed[is_found]
         never = np.flatnonzero(found.piece < 0)
         never = never[~locks.ever_has_path(rows[never], position[rows[never]], goal[never])]
         piece = found.piece.copy()
@@ -259,30 +278,30 @@ def notes_left(scenario: Scenario) -> list[Problem]:
     ]
 
 
-def _facts(built: Built, lengths: list[float]) -> Facts:
-    scenario = built.scenario
-    frames = scenario.stop.ticks // scenario.record.ticks_per_frame + 1
-    chosen = recorded(scenario, built.agents)
-    entities = np.arange(1, len(built.agents) + 1)
-    kept = len(entities) if chosen is None else int(chosen.among(built.agents.group, entities).sum())
-    trace = scenario.record.trace
-    width = {
-        column.name: column.stored_dtype(trace).itemsize * column.width
-        for column in columns_kept(has_machines=True, has_parties=True, has_connections=True)
-    }
-    row = TRAJECTORY_DTYPE.itemsize + sum(width[name] for name in scenario.record.columns)
+def _stays_s(built: Built, seconds: NDArray[np.float64], first: int) -> NDArray[np.float64]:
+    """Return how long those of each group stay that come in, s, (groups,), by the walks of some of them, the
+    agents from `first` on; infinite where they do not leave, or a machine says when.
+    """
+    stays_s, group = np.full(len(built.scenario.groups), np.inf), built.agents.group[first:]
+    for number, each in enumerate(built.scenario.groups):
+        walked = seconds[first:][group == number]
+        if each.leave_on_arrival and not each.behaviour and len(walked):
+            stays_s[number] = float(walked.mean())
+    return stays_s
+
+
+def _facts(built: Built, walks: Walks, stays_s: NDArray[np.float64]) -> Facts:
+    scenario, to_come = built.scenario, agents_to_come(built.scenario)
     return Facts(
         agents=len(built.agents),
+        coming=len(to_come.tick),
         goals=len(scenario.goals),
         ticks=scenario.stop.ticks,
-        frames=frames,
+        frames=scenario.stop.ticks // scenario.record.ticks_per_frame + 1,
         area_m2=float(sum(ground.area for ground in scenario.geometry.grounds)),
         polygons=built.world.mesh.polygon_count,
         walls=len(built.world.walls.start),
-        shortest_path_m=min(lengths, default=0.0),
-        longest_path_m=max(lengths, default=0.0),
-        recording_bytes=int(
-            frames * kept * row * (TRACED_SHARE if trace else COMPRESSED_SHARE)
-            + scenario.stop.ticks * TICK_BYTES
-        ),
+        shortest_path_m=min(walks.first_m, default=0.0),
+        longest_path_m=max(walks.first_m, default=0.0),
+        recording_bytes=recording_bytes(scenario, built.agents, to_come, stays_s),
     )

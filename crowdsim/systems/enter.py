@@ -14,13 +14,13 @@ from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.saved import MOST, MOST_TICKS, Arrays, Saved, ascends
 from crowdsim.scenario.model import Group
+from crowdsim.setup.due import Due
 from crowdsim.setup.entrances import areas_of, draw_spots, find_room, shares_of, triangles_of
 from crowdsim.setup.newcomers import Arriving
 from crowdsim.setup.parties import parties_of
 from crowdsim.setup.placement import GAP_M, WALL_MARGIN_M
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles
-from crowdsim.systems.sources.due import Due
 from crowdsim.world.random import Stream
 
 # Places that an agent tries in a tick before it waits for the next. Larger fills an entrance more densely,

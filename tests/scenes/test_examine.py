@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
+from crowdsim import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.setup.build import build_world
 from crowdsim.setup.examine import examine, notes_left
+from crowdsim.setup.recording_size import agents_to_come, recording_bytes
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind
 from tests.cli.command import crowdsim
@@ -158,6 +161,63 @@ def test_the_estimated_size_is_near_that_of_a_real_recording(tmp_path, extra):
     out = tmp_path / "a.h5"
     assert crowdsim(["run", path, "-q", "-o", out, "--set", "stop.when=never", *extra]).returncode in (0, 3)
     assert 0.3 < out.stat().st_size / estimate < 3.0
+
+
+STREAMS = """
+version: 1
+name: hall
+stop: {after: 240}
+geometry: {walkable: {box: [0, 0, 40, 8]}}
+goals: {east: {exit: {box: [39, 0, 40, 8]}}, hall: {region: {box: [18, 0, 24, 8]}}}
+record: {rate: 4}
+groups:
+  - {name: crowd, count: 10, region: {box: [0, 0, 17, 8]}, goals: hall, leave_on_arrival: false}
+  - {name: street, region: {box: [0, 0, 3, 8]}, goals: [hall, east], arrive: {rate: 1/s, process: poisson}}
+  - {name: later, region: {box: [0, 0, 3, 8]}, goals: hall, leave_on_arrival: false,
+     arrive: {schedule: [[100, 4], [230, 3], [250, 8]]}}
+"""
+
+
+@pytest.mark.parametrize(
+    "sets",
+    [[], ["groups.1.arrive.until=60"], ["record.agents={every: 3}"], ["record.agents=[street]"]],
+    ids=["all", "for a minute", "every third", "a group"],
+)
+def test_those_that_come_in_are_counted_and_are_part_of_the_estimated_size(tmp_path, sets):
+    path, out = tmp_path / "hall.yaml", tmp_path / "a.h5"
+    path.write_text(STREAMS)
+    options = [option for each in sets for option in ("--set", each)]
+    facts = json.loads(crowdsim(["validate", path, "--json", *options]).stdout)
+    assert crowdsim(["run", path, "-q", "-o", out, *options]).returncode in (0, 3)
+    with open_run(out) as run:
+        came = run.ticks()["came"].sum()
+    assert facts["agents"] == 10 and facts["coming"] == came > 60
+    assert 0.5 < out.stat().st_size / facts["recording_bytes"] < 1.5
+
+
+def test_what_validate_says_of_those_that_come_in(tmp_path):
+    path = tmp_path / "hall.yaml"
+    path.write_text(STREAMS)
+    told = crowdsim(["validate", path]).stdout.splitlines()
+    facts = json.loads(crowdsim(["validate", path, "--json"]).stdout)
+    assert told[1].startswith(
+        f"10 agents at first, {facts['coming']:,} that come in, and 2 goals on 320 m2 ("
+    )
+    assert told[-2].endswith(" MB if those that come in and leave")
+    assert told[-1] == "stay for as long as their paths take, and all others to the end"
+
+
+def test_of_very_many_that_come_in_some_are_counted_and_later_ones_come_as_they_do(monkeypatch):
+    scenario = parse_scenario(STREAMS.replace("rate: 1/s", "rate: 20/s"), file="hall.yaml")
+    agents, stays_s = build_world(scenario).agents, np.full(3, 20.0)
+    all_of_them = agents_to_come(scenario)
+    monkeypatch.setattr("crowdsim.setup.recording_size.MOST_COUNTED", 1000)
+    some = agents_to_come(scenario)
+    assert 1000 <= len(some.tick) < 1100 and len(all_of_them.tick) > 4000
+    assert some.until < all_of_them.until == scenario.stop.ticks
+    assert np.array_equal(some.tick, all_of_them.tick[: len(some.tick)])
+    whole, near = (recording_bytes(scenario, agents, each, stays_s) for each in (all_of_them, some))
+    assert near == pytest.approx(whole, rel=0.1)
 
 
 def test_a_door_that_a_grid_shuts_is_told_with_the_numbers_and_the_proposal_opens_it():

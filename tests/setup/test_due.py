@@ -7,7 +7,7 @@ import pytest
 
 from crowdsim.saved import Saved, SavedError
 from crowdsim.scenario.load import as_scenario
-from crowdsim.systems.sources.due import Due
+from crowdsim.setup.due import Due
 
 
 def group(arrive, name="crowd", **more):
