@@ -292,7 +292,7 @@ class KernelDispatcher(CPUDispatcher):
             Address of what `crowdsim.kernels.ranges` calls a control block.
         rows : int
         *args
-            All arguments but the first two.
+            All arguments but the first two; those that are left out are their defaults.
 
         Raises
         ------
@@ -307,6 +307,8 @@ class KernelDispatcher(CPUDispatcher):
                     if entry is not self._last_team_entries[0]:
                         self._last_team_entries = _first(entry, self._last_team_entries)
                     return found
+        elif len(given) < self._arguments:
+            given += (self.py_func.__defaults__ or ())[len(given) - self._arguments :]
         kinds = tuple(map(self.typeof_pyval, given))
         if kinds not in self.team_entries:
             self.compile(kinds)

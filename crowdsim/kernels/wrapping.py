@@ -147,7 +147,11 @@ class _Wrapper(PyCallWrapper):
                 builder.branch(unfit)
                 builder.position_at_end(builder.append_basic_block("never"))
         manager = _ArgManager(self.context, builder, api, env_manager, failed, len(kinds))
-        native = [manager.add_arg(each, kind) for each, kind in zip(given, kinds, strict=True)]
+        # what is left out is its default, which the kernel knows
+        native = [
+            None if isinstance(kind, types.Omitted) else manager.add_arg(each, kind)
+            for each, kind in zip(given, kinds, strict=True)
+        ]
         numbers = list(self.context.call_conv._get_arg_packer(kinds).as_arguments(builder, native))
         self._work(api, builder, env_manager, manager, numbers)
 

@@ -1,11 +1,12 @@
 """Kernels are compiled, or loaded from the cache, before the first tick,
 so that no tick's time is that of the compiler.
 
-What a run may call is known from small scenes: a crowd that touches, guesses, waits, strays and arrives is
-run for a few ticks, and a pile of agents is taken apart in which plain pushes would do harm: together they
-call every kernel of a tick with the types of a real run. What they call is listed
-(`crowdsim.kernels.needed`), so the scenes are run only where something had to be compiled: in case the list
-has left something out. A test runs the scenarios after it and finds no kernel that was not ready.
+What a run may call is known from small scenes: a crowd that touches, guesses, waits, strays, arrives and
+leaves or stays is run for a few ticks, the first of them with a budget that makes it wait for its paths, and
+a pile of agents is taken apart in which plain pushes would do harm: together they call every kernel of a tick
+with the types of a real run. What they call is listed (`crowdsim.kernels.needed`), so the scenes are run only
+where something had to be compiled: in case the list has left something out. Tests run the scenarios after it,
+also each in a process of its own, and find no kernel that was not ready.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ from crowdsim.navigation.planners import planner_kind
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import SECTIONS, tunables_of
+from crowdsim.systems.paths.straighten import find_led_round
 from crowdsim.world.states import on_their_way, standing
 
 _TICKS = 24
+_PLENTY = 1 << 20  # Work that finds all paths in a tick.
 _SCENE = """
 version: 1
 name: warm
@@ -48,7 +51,10 @@ geometry:
 goals:
   door: {exit: [[7.5, 2], [8, 2], [8, 4], [7.5, 4]]}
   out: {nearest_of: [door]}
+  hall: {region: [[5.8, 4.4], [7.8, 4.4], [7.8, 5.8], [5.8, 5.8]]}
 groups:
+  - {name: at_the_door, positions: [[7, 2.6], [7, 3.4]], goals: [door]}
+  - {name: at_the_hall, positions: [[5.6, 4.8], [5.6, 5.4]], goals: [hall], leave_on_arrival: false}
   - name: crowd
     count: 24
     region: [[0.5, 0.5], [2.6, 0.5], [2.6, 4], [0.5, 4]]
@@ -68,11 +74,13 @@ geometry:
   storeys:
     - {name: low, elevation: 0, walkable: {box: [0, 0, 4, 4]}}
     - {name: high, elevation: 1, walkable: {box: [6, 0, 9, 4]}}
+    - {name: above, elevation: 4, walkable: {box: [0, 0, 4, 4]}}
   connections: [{name: stair, lower: low, upper: high, foot: [[4, 1], [4, 3]], head: [[6, 1], [6, 3]]}]
 goals:
   out: {exit: {box: [8, 0, 9, 4]}, storey: high}
 groups:
   - {name: crowd, storey: low, positions: [[3, 1.8], [3, 2.2], [3.6, 2]], goals: [out]}
+  - {name: upstairs, storey: above, positions: [[1, 1]]}
 """
 _IN_THE_WAY = """
 version: 1
@@ -153,7 +161,7 @@ stop: {after: 10}
 geometry: {walkable: [{box: [0, 0, 4, 4]}, {box: [6, 0, 10, 4]}]}
 goals: {out: {exit: {box: [9, 1, 10, 3]}}}
 connections:
-  over: {passage: {ends: [{area: {box: [3, 1, 4, 3]}}, {area: {box: [6, 1, 7, 3]}}], time: 0.2}}
+  over: {passage: {ends: [{area: {box: [3, 1, 4, 3]}}, {area: {box: [6, 1, 7, 3]}}], time: 0.2, knows: seen}}
 groups: [{name: walking, positions: [[2.2, 2], [2.2, 1]], goals: out}]
 """
 _DRIVEN = """
@@ -486,6 +494,9 @@ def play(scene: Scene, simulate: Callable[..., Any]) -> None:
             avoid.explained = Selection(all_groups, np.zeros(0, dtype=np.int64))
         for _ in range(_TICKS):
             simulation.step()
+        simulation.budget.work = _PLENTY
+        for _ in range(_TICKS):
+            simulation.step()
         if _FREE_VERTICES in scene.needs:
             _straighten(simulation)
         elif scene.text == _SCENE:
@@ -498,12 +509,18 @@ def play(scene: Scene, simulate: Callable[..., Any]) -> None:
 
 
 def _straighten(simulation: Any) -> None:
+    """Do what changes corridors beside free vertices, which the ground of the scene has none of."""
     world, none = simulation.world, np.zeros(0, dtype=np.int64)
     agents = world.agents
     straighten_many(
         world.mesh, world.goals, world.corridors.portals, agents.corridor_start[none],
         agents.corridor_length[none], agents.corridor_capacity[none], world.polygons()[none],
         agents.goal_piece[none], agents.position[none], agents.radius[none], none,
+    )  # fmt: skip
+    none_of = np.zeros(len(agents), dtype=np.bool_)
+    find_led_round(
+        0, 0, none_of, agents.corner_vertex.copy(), agents.corner_vertex, agents.next_corner, agents.position,
+        agents.radius, world.mesh.is_wall_vertex, world.mesh.vertex_clearance, none_of.copy(),
     )  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from numba.core.typing.templates import _OverloadFunctionTemplate
 
 from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.kernels.front_end import front_end_of
+from crowdsim.kernels.threads import Team
 from tests.crowds import ROOT
 
 # Compiles kernels in a process of its own, since names in machine code are numbered, and prints a hash of
@@ -97,7 +98,6 @@ def left_out_by_a_constant(values, other=None):
     return values.sum() + other.nothing
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "function",
     [comprehension, function_within, kind_of_argument, tuple_of_mixed_types, left_out_by_a_constant],
@@ -118,6 +118,36 @@ def plain(values):
 
 def lean(values):
     return min(values[0], 3) + max(values[1], values[2])
+
+
+def scaled(start, stop, values, by=2.0, more=None):
+    total = 0.0
+    for k in range(start, stop):
+        total += by * values[k]
+    return total if more is None else total + more[0]
+
+
+def test_arguments_may_be_left_out_in_every_manner_of_a_call():
+    values, more, team = np.array([1.5, 2.0, 4.0]), np.array([10.0]), Team(2)
+    for _ in range(2):  # what was called last is tried first
+        for given, named in (
+            ((), {}),
+            ((3.0,), {}),
+            ((3.0, more), {}),
+            ((3.0, None), {}),
+            ((), {"more": more}),
+            ((), {"by": 1.0}),
+        ):
+            expected = scaled(0, 3, values, *given, **named)
+            assert SCALED(0, 3, values, *given, **named) == expected
+            if not named:
+                extra = more[0] if len(given) == 2 and given[1] is not None else 0.0
+                parts = team.run(SCALED, 3, values, *given, at_least=1)
+                assert sum(parts) == expected + (len(parts) - 1) * extra
+    team.close()
+
+
+SCALED = kernel(scaled)
 
 
 def numba_now():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
 import os
 import shutil
 import traceback
@@ -188,7 +189,7 @@ def _other_shape(file: h5py.File, rng: np.random.Generator) -> str:
         rows[: len(rows) // 2],
         np.concatenate((rows, rows)),
         rows[:0],
-        rows.reshape(len(rows), -1, 1) if rows.dtype.names is None else rows[:, None],
+        rows.reshape(len(rows), math.prod(rows.shape[1:]), 1) if rows.dtype.names is None else rows[:, None],
     ][kind]
     if kind == 2:
         del file[name]

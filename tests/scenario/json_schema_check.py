@@ -27,7 +27,8 @@ def errors(value: Any, schema: dict[str, Any], root: dict[str, Any], at: str = "
                 else [f"{at}: not in {rule}"]
             )
         elif keyword == "const":
-            found += [] if value == rule and not isinstance(value, bool) else [f"{at}: not {rule}"]
+            is_it = value == rule and isinstance(value, bool) is isinstance(rule, bool)
+            found += [] if is_it else [f"{at}: not {rule}"]
         elif keyword in ("anyOf", "oneOf"):
             fitting = [part for part in rule if not errors(value, part, root, at)]
             good = len(fitting) == 1 if keyword == "oneOf" else bool(fitting)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.cli.command import environment
-from tests.crowds import ROOT
+from tests.crowds import ROOT, SCENARIOS
 
 PROGRAM = """
 from pathlib import Path
@@ -96,13 +96,19 @@ def test_what_explains_choices_is_ready_before_the_first_tick_and_compiled_only_
     assert lines == [*models, "[False, False]", *models, "[True, True]"]
 
 
-@pytest.mark.parametrize(
-    "seconds", [1, *(pytest.param(seconds, marks=pytest.mark.full) for seconds in (6, 40))]
-)
-def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs(seconds):
-    lines = printed_by(PROGRAM.replace("SECONDS", str(seconds)))
+def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs():
+    lines = printed_by(PROGRAM.replace("SECONDS", "1"))
     assert len(lines) >= 7
     assert [line for line in lines if not line.endswith(" True")] == []
+
+
+@pytest.mark.full
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", [path.stem for path in sorted(SCENARIOS.glob("*.yaml"))])
+def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs_alone(name):
+    """In a process that has run no other: what those have loaded was there, and was not missed."""
+    alone = PROGRAM.replace("SECONDS", "60").replace('glob("*.yaml")', f'glob("{name}.yaml")')
+    assert printed_by(alone) == [f"{name} True"]
 
 
 def test_no_kernel_is_compiled_or_loaded_while_agents_on_a_grid_guess():
@@ -114,6 +120,6 @@ def test_no_kernel_is_compiled_or_loaded_while_agents_on_a_grid_guess():
 
 @pytest.mark.full
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("kind", ["grid", "s2-grid", "optimal", "visibility"])
+@pytest.mark.parametrize("kind", ["grid", "s2-grid", "mesh", "optimal", "visibility", "hierarchical"])
 def test_no_kernel_is_compiled_or_loaded_while_a_scenario_finds_paths_otherwise(kind):
     assert printed_by(with_settings(f"navigation={kind}", "stop.after=30")) == ["bottleneck True"]
