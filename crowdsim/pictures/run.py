@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import needed
 from crowdsim.measures.deadlock_stuck import opens_later, waits_by_design
 from crowdsim.measures.obstacles import open_areas
+from crowdsim.pictures.framing import bounds_of, look_at
 from crowdsim.pictures.looked_through import Trails, look_through
 from crowdsim.recording.made import MARK
 from crowdsim.recording.reader import Recording
@@ -65,7 +66,8 @@ def draw_run(
     dpi: int = 130,
     note: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Draw a recording and write it as a picture; obstacles that a program sent elsewhere are not on it.
+    """Draw a recording and write it as a picture; obstacles that a program sent elsewhere are not on it. Of a
+    region that was cut out it shows that.
 
     Parameters
     ----------
@@ -87,9 +89,11 @@ def draw_run(
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
     trails = look_through(recording, ["trails"], plan_in_time(geometry).grounds, note).trails
+    bounds = bounds_of(recording, geometry)
     note("drawing")
-    figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
+    figure, all_axes = panels(plt, len(geometry.grounds), bounds)
     notes = draw_trails(all_axes, recording, scenario, trails)
+    look_at(all_axes, bounds, geometry)
     title = "  |  ".join([title_of(recording), *notes])
     finish(figure, None if geometry.floors else all_axes[0], title, out, form=form, dpi=dpi)
 

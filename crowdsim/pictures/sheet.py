@@ -14,6 +14,7 @@ import pandas as pd
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.pictures.budget import draw_budget_in
+from crowdsim.pictures.framing import Bounds, bounds_of, grounds_within, look_at
 from crowdsim.pictures.looked_through import Density, Speeds, look_through
 from crowdsim.pictures.run import (
     colours_of,
@@ -227,7 +228,8 @@ def draw_sheet(
     plt = pyplot()
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
-    seen = look_through(recording, shown, plan_in_time(geometry).grounds, note)
+    bounds = bounds_of(recording, geometry)
+    seen = look_through(recording, shown, grounds_within(plan_in_time(geometry).grounds, bounds), note)
     note("drawing")
     plans, charts = (
         [name for name in shown if name in ON_THE_PLAN],
@@ -236,14 +238,14 @@ def draw_sheet(
     rows = [(charts, CHART)] if charts else []
     rows += [(["budget"], BUDGET)] if "budget" in shown else []
     room = HIGHEST - sum(each for _, each in rows) - 0.4
-    beside, across, each_row = _plan_rows(len(plans), len(geometry.grounds), geometry.walkable.bounds, room)
+    beside, across, each_row = _plan_rows(len(plans), len(geometry.grounds), bounds, room)
     rows = [(row, each_row) for row in ([plans] if beside else [[name] for name in plans])] + rows
     figure = plt.figure(figsize=(WIDTH, sum(each for _, each in rows) + 0.4), layout="constrained")
     parts = np.atleast_1d(figure.subfigures(len(rows), 1, height_ratios=[each for _, each in rows]))
     notes: list[str] = []
     for part, (names, _) in zip(parts, rows, strict=True):
         for place, name in zip(np.atleast_1d(part.subfigures(1, len(names))), names, strict=True):
-            notes += _draw_panel(place, name, recording, scenario, seen, across)
+            notes += _draw_panel(place, name, recording, scenario, seen, across, bounds)
     figure.suptitle("  |  ".join([title_of(recording), *notes]), fontsize=11)
     save(figure, out, form=form, dpi=dpi)
 
@@ -281,9 +283,15 @@ def _plan_rows(plans: int, floors: int, bounds: Sequence[float], room: float) ->
 
 
 def _draw_panel(
-    part: Any, name: str, recording: Recording, scenario: Scenario, seen: SimpleNamespace, across: int
+    part: Any,
+    name: str,
+    recording: Recording,
+    scenario: Scenario,
+    seen: SimpleNamespace,
+    across: int,
+    bounds: Bounds,
 ) -> list[str]:
-    """Draw one panel into a part of the figure, with so many floors side by side;
+    """Draw one panel into a part of the figure, with so many floors side by side, of plans a part;
     return what the title is to say.
     """
     geometry = scenario.geometry
@@ -299,12 +307,13 @@ def _draw_panel(
     elif name == "speeds":
         draw_speeds(part.subplots(), seen.speeds)
     else:
-        all_axes = panels_in(part, len(geometry.grounds), geometry.walkable.bounds, across)
+        all_axes = panels_in(part, len(geometry.grounds), bounds, across)
         notes = []
         if name == "trails":
             notes = draw_trails(all_axes, recording, scenario, seen.trails)
         else:
             _draw_density(part, all_axes, scenario, seen.density)
+        look_at(all_axes, bounds, geometry)
         for axes in all_axes:
             axes.label_outer()
         return notes

@@ -260,7 +260,7 @@ def test_a_sheet_says_that_what_systems_took_was_not_recorded(tmp_path: Path) ->
         sheet.draw_sheet(recording, tmp_path / "all.png", dpi=40)
         scenario = scenario_of_run(recording.header, "run")
         figure = run_picture.pyplot().figure()
-        sheet._draw_panel(figure, "budget", recording, scenario, SimpleNamespace(), 1)
+        sheet._draw_panel(figure, "budget", recording, scenario, SimpleNamespace(), 1, (0.0, 0.0, 1.0, 1.0))
     assert [text.get_text() for text in figure.texts] == ["what systems took was not recorded"]
     assert not figure.axes
     run_picture.pyplot().close(figure)

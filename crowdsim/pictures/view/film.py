@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.obstacles import TURNS, open_areas
+from crowdsim.pictures.framing import bounds_of, look_at
 from crowdsim.pictures.run import CLOSED, OBSTACLE, OPEN, draw_goals, draw_ground, panels, pyplot
 from crowdsim.recording.made import MARK
 from crowdsim.recording.reader import Recording
@@ -141,8 +142,8 @@ def _stage(plt: Any, recording: Recording, scenario: Scenario) -> tuple[Any, Cal
     """
     from matplotlib.collections import EllipseCollection
 
-    geometry = scenario.geometry
-    figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
+    geometry, bounds = scenario.geometry, bounds_of(recording, scenario.geometry)
+    figure, all_axes = panels(plt, len(geometry.grounds), bounds)
     known = {column.name for column in recording.layout.columns}
     wanted = ["x", "y", *(name for name in ("velocity", "layer") if name in known)]
     roster = recording.roster().sort_values("entity", kind="stable")
@@ -169,6 +170,7 @@ def _stage(plt: Any, recording: Recording, scenario: Scenario) -> tuple[Any, Cal
         crowds.append(crowd)
         if geometry.floors:
             axes.set_title(geometry.floors[layer].name, fontsize=9)
+    look_at(all_axes, bounds, geometry)
     title = figure.suptitle(recording.header.name, fontsize=10)
     put_things = _things(all_axes, recording, scenario)
 
