@@ -2,9 +2,9 @@
 so that no tick's time is that of the compiler.
 
 What a run may call is known from small scenes: a crowd that touches, guesses, waits, strays, arrives and
-leaves or stays is run for a few ticks, the first of them with a budget that makes it wait for its paths, and
-a pile of agents is taken apart in which plain pushes would do harm: together they call every kernel of a tick
-with the types of a real run. What they call is listed (`crowdsim.kernels.needed`), so the scenes are run only
+leaves is run for a few ticks, the first of them with a budget that makes it wait for its paths, and a pile of
+agents is taken apart in which plain pushes would do harm: together they call every kernel of a tick with the
+types of a real run. What they call is listed (`crowdsim.kernels.needed`), so the scenes are run only
 where something had to be compiled: in case the list has left something out. Tests run the scenarios after it,
 also each in a process of its own, and find no kernel that was not ready.
 """
@@ -51,10 +51,8 @@ geometry:
 goals:
   door: {exit: [[7.5, 2], [8, 2], [8, 4], [7.5, 4]]}
   out: {nearest_of: [door]}
-  hall: {region: [[5.8, 4.4], [7.8, 4.4], [7.8, 5.8], [5.8, 5.8]]}
 groups:
   - {name: at_the_door, positions: [[7, 2.6], [7, 3.4]], goals: [door]}
-  - {name: at_the_hall, positions: [[5.6, 4.8], [5.6, 5.4]], goals: [hall], leave_on_arrival: false}
   - name: crowd
     count: 24
     region: [[0.5, 0.5], [2.6, 0.5], [2.6, 4], [0.5, 4]]
@@ -64,6 +62,16 @@ groups:
       - {position: [4.6, 3], goals: [{point: [6.4, 3], arrive_within: 0.1}]}
       - {position: [6.4, 3], goals: [{point: [4.6, 3], arrive_within: 0.1}]}
   - {name: standing, positions: [[6.8, 5]], premovement: 0.3, goals: [out]}
+"""
+_STAYING = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: {box: [0, 0, 8, 4]}}
+goals: {hall: {region: {box: [4, 1, 7, 3]}}}
+groups:
+  - {name: crowd, positions: [[3.6, 1.5], [3.6, 2.5], [1, 2]], goals: hall, leave_on_arrival: false}
 """
 _FLOORS = """
 version: 1
@@ -262,6 +270,7 @@ _USUAL = "optimal"  # In place of a planner of a plug-in, which is not run here:
 # Only some meshes have corners there, which is known when the mesh is built.
 _FREE_VERTICES = "vertices in free ground"
 _COME = "agents come"
+_STAY = "agents stay"
 _TOGETHER = "parties"
 _CURVED = "curved paths"
 _CHOOSE = "agents choose goals"
@@ -380,6 +389,8 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
         scenes.append(Scene((_CURVED,), _SCENE, _ON_CURVES))
     if scenario.has_arrivals:
         scenes.append(Scene((_COME,), _COMING, ()))
+    if any(group.visits and not group.leave_on_arrival for group in scenario.groups):
+        scenes.append(Scene((_STAY,), _STAYING, ()))
     if any(goal.choice is not None for goal in scenario.goals):
         scenes.append(Scene((_CHOOSE,), _CHOOSING, ()))
     if scenario.carriers:
@@ -423,6 +434,7 @@ def all_scenes() -> list[Scene]:
     return [
         *dict.fromkeys(scenes),
         Scene((_COME,), _COMING, ()),
+        Scene((_STAY,), _STAYING, ()),
         Scene((_TOGETHER,), _PARTIES, ()),
         Scene((_CURVED,), _SCENE, _ON_CURVES),
         Scene((_CHOOSE,), _CHOOSING, ()),
