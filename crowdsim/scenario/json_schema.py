@@ -135,7 +135,7 @@ def _number(tunable: Tunable) -> dict[str, Any]:
         names = {"type": "array", "items": {"type": "string"}, "maxItems": MOST_POINTS}
         return {**names, **about, "default": list(tunable.default)}
     if tunable.holds == PRICES:
-        number = {"type": "number", "minimum": tunable.low, "maximum": tunable.high}
+        number = {"type": "number", **_bounds(tunable)}
         return {"type": "object", "additionalProperties": number, **about, "default": {}}
     if tunable.holds == POINTS:
         point = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 3}
@@ -148,6 +148,11 @@ def _number(tunable: Tunable) -> dict[str, Any]:
         }
     if isinstance(tunable.default, bool):
         return {"type": "boolean", **about}
+    kind = "integer" if isinstance(tunable.default, int) else "number"
+    return {"type": kind, **_bounds(tunable), **about}
+
+
+def _bounds(tunable: Tunable) -> dict[str, float]:
+    """Return what bounds a number, as far as something does."""
     bounds = {"minimum": tunable.low, "maximum": tunable.high, "exclusiveMinimum": tunable.above}
-    finite = {name: bound for name, bound in bounds.items() if math.isfinite(bound)}
-    return {"type": "integer" if isinstance(tunable.default, int) else "number", **finite, **about}
+    return {name: bound for name, bound in bounds.items() if math.isfinite(bound)}

@@ -19,6 +19,7 @@ from crowdsim.scenario.json_schema import NAMED_VALUE
 from crowdsim.scenario.templates import TEMPLATES, template_text
 from crowdsim.scenario.tree import plain
 from crowdsim.scenario.yaml_reader import read_yaml
+from tests.cli.command import crowdsim
 from tests.scenario.json_schema_check import errors
 from tests.scenario.test_broken_files import FOLDER
 from tests.scenario.worlds import SMALL, load, problems_of, with_line
@@ -51,6 +52,18 @@ def schema_errors(value: Any) -> list[str]:
 def test_good_scenarios_fit_the_schema_and_so_do_their_canonical_texts(text: str) -> None:
     assert schema_errors(value_of(text)) == []
     assert schema_errors(value_of(load(text).canonical())) == []
+
+
+def test_the_command_prints_what_all_shipped_scenarios_fit_with_the_numbers_of_all_sections() -> None:
+    """In a process of its own: here others stand in for the sections."""
+    done = crowdsim(["schema"])
+    assert done.returncode == 0 and not done.stderr
+    schema = json.loads(done.stdout)
+    for path in SCENARIOS:
+        assert errors(value_of(path.read_text(encoding="utf-8")), schema, schema) == [], path.name
+    bad = value_of((ROOT / "scenarios" / "park.yaml").read_text(encoding="utf-8"))
+    bad["navigation"] = {"kind": "mesh", "prices": {"lawn": -1.0}}
+    assert errors(bad, schema, schema)
 
 
 @pytest.mark.sample(4)
