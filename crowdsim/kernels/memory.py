@@ -1,4 +1,4 @@
-"""Bytes moved within kernels, whatever they are of."""
+"""What kernels do with memory whatever it is of: bytes moved, fields of records."""
 
 # mypy: allow-untyped-defs
 
@@ -38,6 +38,11 @@ else:
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, types.int64), generate
+
+
+def with_fields(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array of records whose fields kernels know by their names, also where nothing is compiled."""
+    return array.view(np.recarray) if numba.config.DISABLE_JIT else array
 
 
 def addresses_of(arrays: list[NDArray[Any]]) -> NDArray[np.int64]:

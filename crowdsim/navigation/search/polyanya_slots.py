@@ -23,6 +23,7 @@ from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.kernels.maps import move_rows
+from crowdsim.kernels.memory import with_fields
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.bottleneck_forest import BottleneckForest, build_forest
 from crowdsim.navigation.search.dead_ends import Regions, find_regions
@@ -186,7 +187,7 @@ def make_interval_slots(
         lazy_zeros((rows, WHOLE_SIZE), np.int32),
         lazy_zeros(rows, np.int32),
         lazy_zeros(rows, np.float64),
-        lazy_zeros((slots, corners), KNOWN_ROOT),
+        with_fields(lazy_zeros((slots, corners), KNOWN_ROOT)),
         lazy_zeros((slots, mesh.polygon_count), np.int32),
         lazy_zeros((slots, mesh.polygon_count), np.int32),
         lazy_zeros((slots, mesh.polygon_count)),
@@ -204,7 +205,7 @@ def _of_mesh(mesh: NavMesh) -> list[Any]:
     is_blind = (np.add.reduceat(mesh.edge_twin >= 0, mesh.polygon_start[:-1]) < 2).astype(np.uint8)
     regions = find_regions(mesh)
     return [
-        list_sides(mesh, regions),
+        with_fields(list_sides(mesh, regions)),
         is_blind,
         measure_clear_round(mesh),
         np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64),
