@@ -139,6 +139,8 @@ class Ride(TickSystem):
         saved.require(
             (step != RideStep.IN_LINE) | (agents.gate_spot >= 0), "gate_spot", "one that waits has a place"
         )
+        for waypath in self._waypaths:
+            waypath.check(saved, is_at)
         places = np.array(
             [MOST if gate.moves_up else len(gate.spots) for gate in gates.gates], dtype=np.int64
         )

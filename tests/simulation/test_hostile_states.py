@@ -104,6 +104,18 @@ def test_a_state_that_was_changed_is_refused_or_runs_on(tmp_path: Path, count: i
     )
 
 
+@pytest.mark.parametrize("waypoint", [-1, 9])
+def test_an_agent_comes_to_a_waypoint_on_its_part_of_the_line(waypoint: int, tmp_path: Path) -> None:
+    """One that is beyond was walked to, until there was no waypoint any more."""
+    scenario, begun = prepared("waypaths")
+    name = "world/agents/waypoint_next"
+    is_on = ~np.isnan(begun.state["world/agents/waypath_aim"])
+    assert is_on.any() and np.all(begun.state[name][is_on] >= 0)
+    assert outcome(begun, scenario, tmp_path) == "ran"
+    state = {**begun.state, name: np.where(is_on, np.int32(waypoint), begun.state[name]).astype(np.int32)}
+    assert outcome(dataclasses.replace(begun, state=state), scenario, tmp_path) == "refused"
+
+
 # Numbers that are no index of anything, and may be whatever they are.
 WITHOUT_RANGE = (
     "systems/Record/fold",

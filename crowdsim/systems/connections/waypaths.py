@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.goals.destinations import Points
+from crowdsim.saved import Saved
 from crowdsim.scenario.connections import Connection
 from crowdsim.scenario.waypaths import Waypath
 from crowdsim.systems.base.system import Tick, ticks_of
@@ -221,6 +222,16 @@ class Along:
 
     def take(self, numbers: list[int]) -> None:
         """Take back what `numbers` gave."""
+
+    def check(self, saved: Saved, is_at: NDArray[np.bool_]) -> None:
+        """Require that agents that are on the line, of those that are at connections, (n,) bool, come to a
+        waypoint between those where they join it and leave it.
+        """
+        agents, gates = self.gates.world.agents, self.gates
+        is_on = is_at & (gates.connection[agents.gate] == self.number) & ~np.isnan(agents.waypath_aim)
+        ends = np.sort(np.stack([agents.gate, agents.gate_out]) - self._first, axis=0)
+        is_between = (ends[0] <= agents.waypoint_next) & (agents.waypoint_next <= ends[1])
+        saved.require(~is_on | is_between, "waypoint_next", "it does not come there on its part of the line")
 
     def bounds(self) -> tuple[list[int], list[int]]:
         """Return the least and greatest values of `numbers`."""
