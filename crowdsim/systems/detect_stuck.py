@@ -78,7 +78,6 @@ class DetectStuck(TickSystem):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.goals = Goals(setup.world)
-        self.last_agent = setup.world.last_agent
         self.events, self.stop = setup.scenario.events, setup.scenario.stop
         self.tick_length = setup.scenario.tick
         self.every, self.looks = look_every(self.tick_length)
@@ -147,7 +146,7 @@ class DetectStuck(TickSystem):
                 tick,
                 self.tick_length,
                 self.goals,
-                self.last_agent,
+                world.last_agent,
                 world.agents.is_stuck == 1,
                 discs_going_on(world),
             )

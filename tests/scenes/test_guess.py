@@ -450,7 +450,7 @@ def test_guesses_on_a_grid_live_with_doors_widths_carts_other_planners_and_goals
     assert_same_on_threads_and_from_saved_states(TWO_DOORS, 60, (5, 25, 40))
     with simulation(TWO_DOORS, sets=["stop.after=120"]) as run:
         part = next(part for part in run.system(Plan).paths if isinstance(part, WaypointPaths))
-        most = 0
+        most, guessed = 0, set()
         while len(run.agents) and run.time < 110.0:
             if run.tick in (12, 50):
                 run.set_goal(run.agents.entity[-2:], "back" if run.tick == 12 else "far")
@@ -458,10 +458,9 @@ def test_guesses_on_a_grid_live_with_doors_widths_carts_other_planners_and_goals
             waits = run.agents.entity[
                 (run.agents.path_status == PathStatus.PENDING) & part.groups[run.agents.group]
             ]
-            assert (
-                set(part.planner.entities)
-                == set(part.guesses.state()["entity"].tolist())
-                == set(waits.tolist())
-            )
+            # requests and guesses are made as the budget allows, and dropped with the wish
+            guess = set(part.guesses.state()["entity"].tolist())
+            assert set(part.planner.entities) <= set(waits.tolist()) >= guess
+            guessed |= guess
             most = max(most, len(waits))
-        assert most == 6 and run.verdict().arrived == 9
+        assert most == len(guessed) == 6 and run.verdict().arrived == 9

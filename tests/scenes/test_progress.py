@@ -10,10 +10,13 @@ import pytest
 import shapely
 
 from crowdsim.measures import deadlock
+from crowdsim.measures.deadlock_causes import diagnose
 from crowdsim.navigation.corridor.measure import measure_corridors, measure_path_rows
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
+from crowdsim.simulation import ledger
 from crowdsim.simulation.simulation import Simulation
+from crowdsim.systems import detect_stuck
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.states import has_path
@@ -383,6 +386,31 @@ def test_people_who_guess_their_way_for_long_get_on_as_long_as_they_come_nearer(
     ) as run:
         verdict = run.run()
     assert verdict.longest_wait_s > 15.0 and verdict.deadlocked == {} and verdict.arrived > 20
+
+
+CART = {"name": "cart", "shape": {"disc": 0.3}, "path": [[3, 3], [3, 5]], "speed": 1.0}
+
+
+@pytest.mark.parametrize("obstacles", [[], [CART]], ids=["people", "people and a cart"])
+def test_who_is_a_person_is_known_while_a_run_lasts_and_in_its_verdict(monkeypatch, obstacles):
+    """All were taken for obstacles: agents behind somebody who gets on for a deadlock."""
+    looked = []
+
+    def kept(moment):
+        looked.append(moment)
+        return diagnose(moment)
+
+    for module in (detect_stuck, ledger):
+        monkeypatch.setattr(module, "diagnose", kept)
+    with scene(door_taken(2, immovable=True, after=30) | {"obstacles": obstacles}) as run:
+        run.run()
+        in_ticks = len(looked)
+        run.verdict()
+    assert 0 < in_ticks < len(looked)
+    for moment in looked:
+        assert np.array_equal(moment.entity > moment.highest_person, moment.is_obstacle)
+        assert np.count_nonzero(moment.is_obstacle) == len(obstacles)
+    assert looked[-1].highest_person == 3
 
 
 @pytest.mark.full
