@@ -112,7 +112,9 @@ class Plan(TickSystem):
         return {
             f"{place}/{name}": array
             for place, each in enumerate(self.paths)
-            for name, array in (each.state() | each.watch_state() | each.asking.state()).items()
+            for name, array in (
+                each.state() | each.watch_state() | each.asking.state(each.world.agents)
+            ).items()
         }
 
     def restore(self, state: Arrays | Saved) -> None:

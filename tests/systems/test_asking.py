@@ -84,10 +84,29 @@ def test_the_line_is_that_of_a_list(seed, keeps_previous):
             line, told, left = line[len(rows) :], told - len(rows), left - len(rows)
             assert asking.is_told == (told > 0)
         if now % 3 == 0:  # what is saved is all that there is
-            state, asking = asking.state(), Asking()
+            state, asking = asking.state(agents), Asking()
             asking.restore(Saved(state), agents)
             assert asking.told == told
     assert longest > 5
+
+
+def test_agents_that_have_left_since_the_line_was_read_are_not_saved():
+    """A checkpoint named one that had arrived while it waited for its request, and was refused."""
+    agents, asking = crowd(np.random.default_rng(1), np.arange(1, 9)), Asking()
+    agents.activity[:], agents.goal[:], agents.path_status[:] = AgentState.WALKING, 0, PathStatus.NONE
+    asking.join(agents, np.arange(8), 5, 1, False)
+    assert asking.to_tell(agents.goal, 3).tolist() == [0, 1, 2]
+    there = crowd(np.random.default_rng(1), np.array([2, 4, 5, 8]))
+    there.activity[:], there.goal[:], there.path_status[:] = AgentState.WALKING, 0, PathStatus.PENDING
+    state = asking.state(there)
+    assert state["asking_entity"].tolist() == [2, 4, 5, 8] and state["asking_told"].tolist() == [1, 0, 0]
+    other = Asking()
+    other.restore(Saved(state), there)
+    for each in (asking, other):
+        each.stay(there, False)
+    assert asking.entities.tolist() == other.entities.tolist() == [2, 4, 5, 8]
+    assert (asking.told, asking.is_told) == (other.told, other.is_told)
+    assert asking.state(crowd(np.random.default_rng(1), np.array([9]))) == {}
 
 
 def test_a_line_that_cannot_be_is_refused():

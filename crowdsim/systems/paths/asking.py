@@ -271,14 +271,19 @@ class Asking:
         """Return the tick in which the first in line has come; `default` if there is none."""
         return int(self._line.since[self._first]) if len(self) else default
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the line as named arrays; none where nobody stands in it, and nothing is owed."""
-        if not len(self) and not self.owed:
+    def state(self, agents: AgentColumns) -> dict[str, NDArray[Any]]:
+        """Return the line as named arrays; none where nobody stands in it, and nothing is owed.
+
+        Agents that have left the world since the line was read are left out, as they will be when it is read.
+        """
+        is_there = np.isin(self.entities, agents.entity)
+        if not is_there.any() and not self.owed:
             return {}
+        told = np.count_nonzero(is_there[: self.told])
         return {
-            "asking_entity": self.entities.copy(),
-            "asking_since": self._line.since[self._first : self._last].copy(),
-            "asking_told": np.array([self.told, self.is_told, self.owed], dtype=np.int64),
+            "asking_entity": self.entities[is_there],
+            "asking_since": self._line.since[self._first : self._last][is_there],
+            "asking_told": np.array([told, told > 0 and self.is_told, self.owed], dtype=np.int64),
         }
 
     def restore(self, saved: Saved, agents: AgentColumns) -> None:

@@ -453,7 +453,7 @@ class Paths(ABC):
     def restore_watch(self, saved: Saved) -> None:
         """Take back what `watch_state()` gave."""
         if self.watch is not None:
-            self.watch.restore(saved)
+            self.watch.restore(saved, self.world.mesh)
             self.own = self.look_at_ground(None)
             self.weigh_anew()
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.watchers import Watchers
 from crowdsim.navigation.search.watching import WatchParameters
-from crowdsim.saved import FARTHEST_M, MOST, Saved
+from crowdsim.saved import FARTHEST_M, Saved
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built
 from crowdsim.setup.hiding import watchers_at
@@ -58,8 +58,8 @@ class Watch:
         """Return where they were seen last."""
         return {"watch_position": self._position.copy(), "watch_layer": self._layer.copy()}
 
-    def restore(self, saved: Saved) -> None:
-        """Take back what `state()` gave.
+    def restore(self, saved: Saved, mesh: NavMesh) -> None:
+        """Take back what `state()` gave, on a ground.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Watch:
             If something in it cannot be.
         """
         position = saved.take("watch_position", "f8", (None, 2), low=-FARTHEST_M, high=FARTHEST_M)
-        layer = saved.take("watch_layer", "i4", low=-1, high=MOST)
+        layer = saved.take("watch_layer", "i4", low=-1, high=int(mesh.polygon_layer.max()))
         saved.require(
             len(layer) == len(position), "watch_layer", "has not as many watchers as watch_position"
         )
