@@ -5,6 +5,7 @@ one array to another.
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import sys
 from typing import Any
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 # Of mremap(2): to this address, and leave the map that the pages come from, without pages (Linux 5.7).
 _MAY_MOVE, _FIXED, _KEEP_MAP = 1, 2, 4
+_TO_ADDRESS = 0x10  # of mmap(2)
 
 
 def memory_of(array: NDArray[Any]) -> mmap.mmap | None:
@@ -59,17 +61,54 @@ def move_rows(old: NDArray[Any], new: NDArray[Any], first: int, to: int, rows: i
     fits = begin + span <= old.nbytes and end + span <= new.nbytes
     if fits and memory_of(old) is not None and memory_of(new) is not None:
         source, target = old.ctypes.data + begin, new.ctypes.data + end
-        if source % mmap.PAGESIZE == target % mmap.PAGESIZE == 0 and _remap(source, target, span):
+        if source % mmap.PAGESIZE == target % mmap.PAGESIZE == 0:
+            _move_pages(source, target, span)
             return
     new[to : to + rows] = old[first : first + rows]
 
 
-def _remap(source: int, target: int, size: int) -> bool:
-    """Have the system move pages from one address to another; return whether it did."""
-    if sys.platform != "linux" or not size:
-        return not size
-    remap = ctypes.CDLL(None).mremap
+def _move_pages(source: int, target: int, size: int) -> None:
+    """Move whole pages from one address to another; where the system does not, they are copied.
+
+    Pages that came to the source in several moves lie in several maps, and older systems take no pages of two
+    at once: they say so after they have taken the map at the target away. So it is made anew, and the pages
+    go in halves.
+    """
+    if not size:
+        return
+    failed = _remap(source, target, size) if sys.platform == "linux" else errno.ENOSYS
+    if not failed:
+        return
+    half = size // mmap.PAGESIZE // 2 * mmap.PAGESIZE
+    if failed != errno.ENOSYS:
+        _map_anew(target, size)
+    if failed == errno.EFAULT and half:
+        _move_pages(source, target, half)
+        _move_pages(source + half, target + half, size - half)
+    else:
+        ctypes.memmove(target, source, size)
+
+
+def _remap(source: int, target: int, size: int) -> int:
+    """Have the system move pages from one address to another; return 0, or why it did not."""
+    remap = ctypes.CDLL(None, use_errno=True).mremap
     remap.restype = ctypes.c_void_p
     remap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
     moved = remap(source, size, size, _MAY_MOVE | _FIXED | _KEEP_MAP, target)
-    return bool(moved == target)
+    return 0 if moved == target else ctypes.get_errno()
+
+
+def _map_anew(address: int, size: int) -> None:
+    """Have pages of zeros at an address, whatever was there.
+
+    Raises
+    ------
+    MemoryError
+        If the system has none.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *3 * [ctypes.c_int], ctypes.c_long]
+    kind = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _TO_ADDRESS
+    if libc.mmap(address, size, mmap.PROT_READ | mmap.PROT_WRITE, kind, -1, 0) != address:
+        raise MemoryError("the system takes no map of memory anew")

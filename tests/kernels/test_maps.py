@@ -1,5 +1,7 @@
 """Rows that go from one array to another: by their pages, or copied, the same either way."""
 
+import ctypes
+import errno
 import mmap
 import resource
 
@@ -24,7 +26,24 @@ def pages_touched() -> int:
     return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
 
 
-@pytest.mark.parametrize("takes_pages", [True, False])
+def takes_none(source: int, target: int, size: int) -> int:
+    return errno.EINVAL
+
+
+def takes_few(source: int, target: int, size: int) -> int:
+    """As older systems do with pages of two maps: the target has no map then."""
+    if size <= 4 * mmap.PAGESIZE:
+        return REMAP(source, target, size)
+    libc = ctypes.CDLL(None)
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    assert libc.munmap(target, size) == 0
+    return errno.EFAULT
+
+
+REMAP = maps._remap
+
+
+@pytest.mark.parametrize("system", [REMAP, takes_few, takes_none])
 @pytest.mark.parametrize(
     ("first", "to", "rows"),
     [
@@ -36,9 +55,8 @@ def pages_touched() -> int:
         (ROWS, 2 * ROWS, 0),
     ],
 )
-def test_rows_get_where_they_are_to_be(monkeypatch, takes_pages, first, to, rows):
-    if not takes_pages:
-        monkeypatch.setattr(maps, "_remap", lambda *_: False)
+def test_rows_get_where_they_are_to_be(monkeypatch, system, first, to, rows):
+    monkeypatch.setattr(maps, "_remap", system)
     old, new = filled(300 * ROWS), lazy_zeros(320 * ROWS)
     expected, before, behind = old[first : first + rows].copy(), old[:first].copy(), first + rows + ROWS
     others = old[behind:].copy()
@@ -58,6 +76,21 @@ def test_small_arrays_have_no_pages_of_their_own(small):
     old, new = filled(size["old"]), lazy_zeros(size["new"])
     move_rows(old, new, 0, 0, 100)
     assert np.array_equal(new[:100], 1 + np.arange(100)) and np.array_equal(old[:100], new[:100])
+
+
+@pytest.mark.parametrize("system", [REMAP, takes_few])
+def test_pages_that_came_in_several_moves_go_along_once_more(monkeypatch, system):
+    monkeypatch.setattr(maps, "_remap", system)
+    arrays, rows = [filled(300 * ROWS)], 0
+    for more in (100 * ROWS, 37 * ROWS, 80 * ROWS - 5):  # what is moved, and what is added to it
+        arrays.append(lazy_zeros(300 * ROWS))
+        move_rows(arrays[-2], arrays[-1], 0, 0, rows)
+        arrays[-1][rows : rows + more] = 1 + np.arange(rows, rows + more)
+        rows += more
+        assert np.array_equal(arrays[-1][:rows], 1 + np.arange(rows))
+    last = lazy_zeros(600 * ROWS)
+    move_rows(arrays[-1], last, 0, 300 * ROWS, rows)
+    assert np.array_equal(last[300 * ROWS :][:rows], 1 + np.arange(rows)) and not last[: 300 * ROWS].any()
 
 
 def test_pages_that_go_along_are_not_touched():
