@@ -136,7 +136,7 @@ WITHOUT_RANGE = (
 COUNTS = (  # that can be as large as their type holds
     "stage", "neighbour_count", "samples", "strays", "blocked_ticks", "waited_ticks", "nudges", "replans",
     "setbacks", "regaining", "draws",
-    "step", "partner",  # actions to which they mean something look at them; one who is not there is nobody
+    "step", "partner",  # actions to which they mean something look at them; one that is not there is nobody
 )  # fmt: skip
 
 
