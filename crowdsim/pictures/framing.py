@@ -7,6 +7,7 @@ from typing import Any
 
 import shapely
 
+from crowdsim.errors import RecordingError
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.geometry import Geometry
 
@@ -17,11 +18,24 @@ Bounds = tuple[float, float, float, float]  # x_min, y_min, x_max, y_max, m
 
 
 def bounds_of(recording: Recording, geometry: Geometry) -> Bounds:
-    """Return the part of the plan that pictures of a recording show (m)."""
+    """Return the part of the plan that pictures of a recording show (m).
+
+    Raises
+    ------
+    RecordingError
+        If the region that was cut out is no area.
+    """
     whole = geometry.walkable.bounds
-    regions = list(_regions(recording.header.cut))
+    try:
+        regions = list(_regions(recording.header.cut))
+    except (shapely.errors.ShapelyError, TypeError, AttributeError):
+        regions = [shapely.Point()]
     if not regions:
         return whole
+    if not all(each.area > 0.0 for each in regions):  # nor where it is nan
+        raise RecordingError(
+            f"{recording.path}: is damaged or no recording (the region that was cut out is no area)"
+        )
     left, bottom, right, top = shapely.intersection_all(regions).bounds
     rim = RIM_SHARE * max(right - left, top - bottom)
     near = shapely.box(left - rim, bottom - rim, right + rim, top + rim)

@@ -44,7 +44,7 @@ class Facts:
     agents : int
         At first.
     coming : int
-        That come in while the run lasts; a million are counted at most.
+        That come in while the run lasts; no more are counted than `MOST_COUNTED`, or those of a second more.
     goals, ticks, frames : int
     area_m2 : float
     polygons, walls : int

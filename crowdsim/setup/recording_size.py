@@ -18,7 +18,7 @@ from crowdsim.setup.identity import recorded
 COMPRESSED_SHARE, TRACED_SHARE = 0.25, 0.5
 TICK_BYTES = 190  # Of digests, timings and counts on disk, however many agents there are.
 AGENT_BYTES = 54  # Of what is recorded of an agent once.
-MOST_COUNTED = 1_000_000  # Agents that come in: later ones are taken to come as these do. Each takes 2 us.
+MOST_COUNTED = 200_000  # Agents that come in: later ones are taken to come as these do. Each takes 5 us.
 
 
 class ToCome(NamedTuple):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import shapely
 
 from crowdsim import cut_run
+from crowdsim.errors import RecordingError
 from crowdsim.pictures import run as run_picture
 from crowdsim.pictures import sheet
 from crowdsim.pictures.framing import bounds_of, grounds_within
@@ -53,6 +56,22 @@ def test_a_picture_shows_the_region_that_was_cut_out_and_a_rim(
     with open_run(folder / f"{name}.h5") as recording:
         geometry = scenario_of_run(recording.header, "run").geometry
         assert bounds_of(recording, geometry) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        {"region": "no area"}, {"region": 5}, {"region": "POINT (1 2)"}, {"region": "POLYGON EMPTY"},
+        {"region": "POLYGON ((nan 0, 1 0, 1 1, nan 0))"}, {"of": {"region": "LINESTRING (0 0, 1 1)"}},
+        {"of": "part.h5"},
+    ],
+)  # fmt: skip
+def test_a_region_that_is_no_area_is_one_error(folder: Path, cut: dict[str, Any]) -> None:
+    with open_run(folder / "part.h5") as recording:
+        geometry = scenario_of_run(recording.header, "run").geometry
+        bad = SimpleNamespace(path=recording.path, header=replace(recording.header, cut=cut))
+        with pytest.raises(RecordingError, match="region that was cut out is no area"):
+            bounds_of(bad, geometry)
 
 
 @pytest.mark.parametrize("name", ["run", "part"])
