@@ -35,6 +35,30 @@ HELD = 0.5  # A member that is held below so much of the pace of its party waits
 ALIKE = 0.5  # Cosine of the angle between directions up to which members walk in the same one.
 FAR_M = 1e3  # How far one lags that is on another floor.
 LEAST_SPEED = 0.3  # m/s
+FREE_AHEAD_M = 0.65  # One farther ahead of its place is never faster than its party, whatever it avoids.
+STEPS_ASIDE = 0.3  # m/s: how fast one that waits makes room for others.
+
+
+class Told(NamedTuple):
+    """What members that walk are told, a row for each agent; the rows of others stay as they were.
+
+    Attributes
+    ----------
+    velocity : (n, 2) float64, m/s
+        Preferred velocity.
+    limit : (n,) float64, m/s
+        How fast it goes at most to avoid others. Models that evade those close behind by going on would
+        else drive members that wait, or are ahead, farther and farther from their party.
+    held : (n,) uint8
+        1 where it waits for others.
+    waited : (n,) int32
+        For how many ticks it has been held.
+    """
+
+    velocity: NDArray[np.float64]
+    limit: NDArray[np.float64]
+    held: NDArray[np.uint8]
+    waited: NDArray[np.int32]
 
 
 class Member(NamedTuple):
@@ -119,8 +143,8 @@ def _abreast(walls, member, row, ux, uy, apart, most):
 
 
 @kernel
-def keep_together(start, stop, first, members, led, outside, member, rules, walls, mesh, out, held, waited):
-    """Change the preferred velocities of the members of parties start..stop - 1.
+def keep_together(start, stop, first, members, led, outside, member, rules, walls, mesh, told):
+    """Tell the members of parties start..stop - 1 how to walk.
 
     Parameters
     ----------
@@ -139,12 +163,8 @@ def keep_together(start, stop, first, members, led, outside, member, rules, wall
     walls : tuple
         `start`, `end`, `zone_start` and `zone_wall` of `Walls`.
     mesh : NavMesh
-    out : (n, 2) float64, m/s
-        Receives the preferred velocities of members that walk.
-    held : (n,) uint8
-        Receives 1 for members that wait for others.
-    waited : (n,) int32
-        Receives for how many ticks each has been held.
+    told : Told
+        Receives what those that walk are told.
 
     Notes
     -----
@@ -171,16 +191,15 @@ def keep_together(start, stop, first, members, led, outside, member, rules, wall
             rules[party],
             walls,
             mesh,
-            out,
-            held,
-            waited,
+            told,
             scratch,
             work,
         )
 
 
 @lean_kernel
-def _one_party(members, led, outside, member, rules, walls, mesh, out, held, waited, scratch, work):
+def _one_party(members, led, outside, member, rules, walls, mesh, told, scratch, work):
+    out, limit, held, waited = told
     order, lag, slot, line, behind = scratch
     count = _walkers(members, member, order)
     if count == 0:
@@ -232,11 +251,13 @@ def _one_party(members, led, outside, member, rules, walls, mesh, out, held, wai
             speed = min(speed, HELD * pace)
         ticks = member.waited[row]
         waits = speed < HELD * pace or outside == 1
+        fastest = np.inf if lag[k] >= 0.0 else pace + CATCH_UP * max(0.0, FREE_AHEAD_M + lag[k])
         if ticks >= rules[PATIENCE]:  # it goes on without them until they have come up
             speed = max(LEAST_PACE * pace, pace + CATCH_UP * (lag[k] - middle / alone))
-            speed, waits = min(speed, rules[HURRY] * member.desired[row]), False
+            speed, waits, fastest = min(speed, rules[HURRY] * member.desired[row]), False, np.inf
         if waits:
             waited[row], held[row] = ticks + 1, 1
+            fastest = max(speed, STEPS_ASIDE)
         elif ahead <= 0.5 * gap and outside == 0:
             waited[row] = 0
         speed = min(speed, member.maximum[row])
@@ -247,6 +268,7 @@ def _one_party(members, led, outside, member, rules, walls, mesh, out, held, wai
         dx, dy = ux - aslant * uy, uy + aslant * ux
         size = along * speed / member.desired[row] / np.sqrt(dx * dx + dy * dy)
         out[row, 0], out[row, 1] = dx * size, dy * size
+        limit[row] = along * fastest / member.desired[row]
 
 
 @lean_kernel

@@ -19,6 +19,7 @@ from crowdsim.avoidance.model import (
     copy_choice,
     empty_choice,
 )
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.saved import Arrays, Saved
 from crowdsim.setup.build import avoidance_models, model_of_group
@@ -109,6 +110,9 @@ class Avoid(TickSystem):
             if world.is_even
             else agents.maximum_speed * shares_in_plan(self.world, tick, agents.preferred_velocity)
         )
+        if tick.limits is not None:  # none is slower than it is to be
+            wanted = hypots(*agents.preferred_velocity.T)
+            fastest = np.minimum(fastest, np.maximum(tick.limits, wanted))
         view = CrowdView(
             agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius,
             fastest, active, world.polygons(), agents.layer, tick.cells, world.walls, agents.neighbour_reach,

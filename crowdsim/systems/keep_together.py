@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies.party import IGNORED, PRESENT, REACH_M, WALKS, Member, keep_together
+from crowdsim.bodies.party import IGNORED, PRESENT, REACH_M, WALKS, Member, Told, keep_together
 from crowdsim.geometry.lengths import hypots
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.parties import parties_of
@@ -18,7 +18,8 @@ CLEAR_OF_GATE_M = 1.5  # So far from where a connection lets out members wait fo
 
 
 class KeepTogether(TickSystem):
-    """Change preferred velocities by where the other members of a party are; without parties, do nothing.
+    """Change preferred velocities by where the other members of a party are, and say how fast members go at
+    most to avoid others; without parties, do nothing.
 
     Members that are held because others lag wait by design, at most as long as their patience: then they go
     on alone until the others have come up. Those on their way to a connection do not wait: those that have
@@ -65,7 +66,9 @@ class KeepTogether(TickSystem):
         wanted = agents.preferred_velocity.copy()
         state = np.zeros(len(agents), dtype=np.uint8)
         state[rows] = self._states(rows)
-        held, waited = np.zeros(len(agents), dtype=np.uint8), agents.party_wait.copy()
+        held = np.zeros(len(agents), dtype=np.uint8)
+        tick.limits = np.full(len(agents), np.inf)
+        told = Told(agents.preferred_velocity, tick.limits, held, agents.party_wait)
         world.reach_walls(REACH_M)
         walls = world.walls
         moved = agents.position - agents.progress_place
@@ -73,20 +76,18 @@ class KeepTogether(TickSystem):
         pace = None if world.is_even else shares_in_plan(world, tick, wanted)
         member = Member(
             state, agents.position, wanted, remaining, agents.layer, agents.stage, agents.desired_speed,
-            agents.maximum_speed, agents.radius, world.polygons(), agents.party_wait,
+            agents.maximum_speed, agents.radius, world.polygons(), agents.party_wait.copy(),
         )  # fmt: skip
         tick.team.run(
             keep_together, len(label), first, rows, self._led, self._outside(), member,
             self._rules[label[:, 0]],
-            (walls.start, walls.end, walls.zone_start, walls.zone_wall), world.mesh,
-            agents.preferred_velocity, held, waited, at_least=16,
+            (walls.start, walls.end, walls.zone_start, walls.zone_wall), world.mesh, told, at_least=16,
         )  # fmt: skip
         if pace is not None:  # in another direction the slope is another
             walks = rows[state[rows] == WALKS]
             agents.preferred_velocity[walks] *= (
                 shares_in_plan(world, tick, agents.preferred_velocity)[walks] / pace[walks]
             )[:, None]
-        agents.party_wait[:] = waited
         own = rows[(agents.waits[rows] == Wait.NOTHING) | (agents.waits[rows] == Wait.PARTY)]
         agents.waits[own] = np.where(held[own] == 1, np.uint8(Wait.PARTY), np.uint8(Wait.NOTHING))
         tick.counts["wait_for_party"] = self.count_of(held == 1)

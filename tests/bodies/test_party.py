@@ -63,8 +63,12 @@ def run_kernel(parties, width, *, led, outside, threads=1):
         arrays["layer"].astype(np.int32), arrays["stage"].astype(np.int32), arrays["desired"],
         arrays["maximum"], arrays["radius"], polygon, arrays["waited"].astype(np.int32),
     )  # fmt: skip
-    out, held = arrays["wanted"].copy(), np.zeros(len(members), dtype=np.uint8)
-    waited = member.waited.copy()
+    told = own.Told(
+        arrays["wanted"].copy(),
+        np.full(len(members), np.inf),
+        np.zeros(len(members), dtype=np.uint8),
+        member.waited.copy(),
+    )
     first = np.cumsum([0, *map(len, parties)]).astype(np.int64)
     rules = np.tile([float(value) for value in RULES.values()], (len(parties), 1))
     with contextlib.closing(Team(threads)) as team:
@@ -72,10 +76,9 @@ def run_kernel(parties, width, *, led, outside, threads=1):
             own.keep_together, len(parties), first, np.arange(len(members)),
             np.full(len(parties), led, dtype=np.uint8), np.full(len(parties), outside, dtype=np.uint8),
             member, rules,
-            (walls.start, walls.end, walls.zone_start, walls.zone_wall), mesh, out, held, waited,
-            at_least=1,
+            (walls.start, walls.end, walls.zone_start, walls.zone_wall), mesh, told, at_least=1,
         )  # fmt: skip
-    return out, held, waited
+    return told
 
 
 @pytest.mark.parametrize("width", [1.2, 2.4, 9.0])
@@ -86,18 +89,20 @@ def test_members_do_what_the_twin_says(width, led, outside):
     _, _, corner = ground(width)
     walls = list(zip(corner, [*corner[1:], corner[0]], strict=True))
     parties = [crowd(rng, int(rng.integers(1, 8)), width) for _ in range(60)]
-    out, held, waited = run_kernel(parties, width, led=led, outside=outside)
-    at, turned = 0, 0
+    told = run_kernel(parties, width, led=led, outside=outside)
+    at, turned, limited = 0, 0, 0
     for party in parties:
         for each, expected in zip(
             party, twin.one_party(party, RULES, walls, led=led, outside=outside), strict=True
         ):
             wanted = each["wanted"] if expected["wanted"] is None else expected["wanted"]
-            assert out[at] == pytest.approx(wanted, abs=1e-9)
-            assert (bool(held[at]), waited[at]) == (expected["held"], expected["waited"])
+            assert told.velocity[at] == pytest.approx(wanted, abs=1e-9)
+            assert told.limit[at] == pytest.approx(expected["limit"], abs=1e-9)
+            assert (bool(told.held[at]), told.waited[at]) == (expected["held"], expected["waited"])
             turned += wanted != each["wanted"]
+            limited += expected["limit"] < np.inf
             at += 1
-    assert turned > 100
+    assert turned > 100 and 50 < limited < at - 50
 
 
 def test_threads_change_nothing():
@@ -117,17 +122,18 @@ def mirrored(member, width):
 def test_what_is_mirrored_goes_mirrored():
     rng = np.random.default_rng(5)
     parties = [crowd(rng, 6, 8.0) for _ in range(20)]
-    out, held, _ = run_kernel(parties, 8.0, led=False, outside=False)
-    other, also, _ = run_kernel(
+    told = run_kernel(parties, 8.0, led=False, outside=False)
+    other = run_kernel(
         [[mirrored(each, 8.0) for each in party] for party in parties], 8.0, led=False, outside=False
     )
-    assert np.allclose(out, other * [1, -1], atol=1e-9) and np.array_equal(held, also)
+    assert np.allclose(told.velocity, other.velocity * [1, -1], atol=1e-9)
+    assert np.allclose(told.limit, other.limit, atol=1e-9) and np.array_equal(told.held, other.held)
 
 
 def test_none_walks_faster_than_it_may():
     rng = np.random.default_rng(9)
     parties = [crowd(rng, 8, 8.0) for _ in range(50)]
-    out, _, _ = run_kernel(parties, 8.0, led=True, outside=False)
+    told = run_kernel(parties, 8.0, led=True, outside=False)
     members = [each for party in parties for each in party]
-    for velocity, each in zip(out, members, strict=True):
+    for velocity, each in zip(told.velocity, members, strict=True):
         assert np.hypot(*velocity) <= RULES["hurry"] * each["desired"] * (1 + 1e-12)

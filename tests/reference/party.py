@@ -43,7 +43,8 @@ def unit(vector):
 
 
 def one_party(members, rules, walls, *, led=False, outside=False):
-    """Return for each member what it prefers (None: as it did), whether it is held, and for how long.
+    """Return for each member what it prefers (None: as it did), how fast it goes at most, whether it is held,
+    and for how long.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def one_party(members, rules, walls, *, led=False, outside=False):
     led, outside : bool
         Whether the first leads (by its own direction; others see it everywhere), and some are outside.
     """
-    out = [{"wanted": None, "held": False, "waited": each["waited"]} for each in members]
+    out = [{"wanted": None, "limit": math.inf, "held": False, "waited": each["waited"]} for each in members]
     walkers = [k for k, each in enumerate(members) if each["state"] == own.WALKS]
     present = [each for each in members if each["state"] != own.IGNORED]
     if not walkers:
@@ -124,6 +125,12 @@ def one_party(members, rules, walls, *, led=False, outside=False):
             speed = pace + own.CATCH_UP * (lag[k] - sum(lag[other] for other in alone) / len(alone))
             speed = min(max(own.LEAST_PACE * pace, speed), rules["hurry"] * each["desired"])
             waits = False
+        limit = math.inf
+        if waits:
+            limit = max(speed, own.STEPS_ASIDE)
+        elif lag[k] < 0.0 and k not in alone:
+            limit = pace + own.CATCH_UP * max(0.0, own.FREE_AHEAD_M + lag[k])
+        found["limit"] = math.hypot(*each["wanted"]) * limit / each["desired"]
         if waits:
             found["waited"], found["held"] = each["waited"] + 1, True
         elif ahead <= 0.5 * rules["gap"] and not outside:

@@ -43,6 +43,8 @@ class Tick:
         The neighbour index, from Index on.
     separator : Separator or None
         What has parted bodies, from Separate on: it knows how they overlapped then.
+    limits : (n,) float64 or None, m/s
+        How fast each agent goes at most to avoid others, from KeepTogether on; None: as fast as it can.
     reasons : record array or None
         What stood behind the choices of the agents that `record.explain` names, from Avoid on; see
         `crowdsim.avoidance.explain`.
@@ -56,6 +58,7 @@ class Tick:
     counts: dict[str, float] = field(default_factory=Counts)
     cells: Cells | None = None
     separator: Separator | None = None
+    limits: NDArray[np.float64] | None = None
     reasons: NDArray[Any] | None = None
     digests: NDArray[np.uint64] | None = None
 
