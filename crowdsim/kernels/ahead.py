@@ -17,6 +17,7 @@ from pathlib import Path
 from crowdsim.kernels import decorator as kernels
 from crowdsim.kernels.compiling import without_collections
 from crowdsim.kernels.needed import Needed, ready, shared_out
+from crowdsim.kernels.sources import at_one_moment
 
 FEWEST = 6  # Kernels for which another process is started: it takes a second of its own to begin.
 MOST_PROCESSES = 4  # More have too much in common to do.
@@ -31,7 +32,8 @@ def make_ready(wanted: Sequence[Needed]) -> int:
     ----------
     wanted : sequence of Needed
     """
-    cold = [kernel for kernel in wanted if not _load(kernel)]
+    with at_one_moment():
+        cold = [kernel for kernel in wanted if not _load(kernel)]
     if not cold:
         return 0
     lists = shared_out(cold, _process_count(len(cold)))

@@ -21,6 +21,7 @@ import os
 import sys
 import sysconfig
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,12 +43,30 @@ _BEGAN_NS = time.time_ns()
 _SETTLED_NS = 2_000_000_000
 
 
+# What was seen in this moment (`at_one_moment`): stamps, and closures; None: each is looked at when it is
+# asked for.
+_stamps: dict[str, _Stamp] | None = None
+_closures: dict[str, list[str]] | None = None
+
+
 class _Known(NamedTuple):
     """What is known of a source file: as it was with this stamp, a hash of its content, its imports."""
 
     stamp: _Stamp
     digest: str
     imports: list[_Import]
+
+
+@contextlib.contextmanager
+def at_one_moment() -> Iterator[None]:
+    """Look at each file once until this ends: a hundred kernels are made of the same few hundred files."""
+    global _stamps, _closures
+    before = _stamps, _closures
+    _stamps, _closures = {}, {}
+    try:
+        yield
+    finally:
+        _stamps, _closures = before
 
 
 def source_key(path: Path, extra: str = "") -> str:
@@ -78,6 +97,9 @@ def edited_since_start(path: Path) -> bool:
 
 
 def _closure(path: str) -> list[str]:
+    known = _closures
+    if known is not None and path in known:
+        return known[path]
     index, pending, seen = _index(cache_directory()), [path], {path}
     while pending:
         module = pending.pop()
@@ -85,12 +107,21 @@ def _closure(path: str) -> list[str]:
             if other not in seen:
                 seen.add(other)
                 pending.append(other)
-    return sorted(seen)
+    found = sorted(seen)
+    if known is not None:
+        known[path] = found
+    return found
 
 
 def _stamp(path: str) -> _Stamp:
+    known = _stamps
+    if known is not None and path in known:
+        return known[path]
     status = os.stat(path)
-    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+    found = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+    if known is not None:
+        known[path] = found
+    return found
 
 
 class _Index:
@@ -212,11 +243,12 @@ def _moved(module: str, names: list[str]) -> set[str]:
 
 def _files(folder: str, parts: list[str], names: list[str]) -> set[str]:
     """Return the file of a module, and those of the names taken from it that are modules themselves."""
-    place = os.path.join(folder, *parts)
+    place = os.sep.join([folder, *parts])
     candidates = [f"{place}.py"] if parts else []
-    candidates.append(os.path.join(place, "__init__.py"))
-    for name in names:
-        candidates += [os.path.join(place, f"{name}.py"), os.path.join(place, name, "__init__.py")]
+    candidates.append(f"{place}{os.sep}__init__.py")
+    if not parts or not _is_file(candidates[0]) or _is_file(candidates[1]):  # else no name can be a module
+        for name in names:
+            candidates += [f"{place}{os.sep}{name}.py", f"{place}{os.sep}{name}{os.sep}__init__.py"]
     # The file of the whole package only says what can be imported; it would make every module a part of every
     # other.
     return {_resolved(file) for file in candidates if _is_file(file)} - {

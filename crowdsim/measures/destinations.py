@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-import pandas as pd
 import shapely
 
 from crowdsim.errors import ScenarioError
@@ -13,6 +12,9 @@ from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import goal_described
 from crowdsim.scenario.model import Goal, Scenario, point_goal_name
 from crowdsim.scenario.schema import DEFAULT_ARRIVE_WITHIN_M
+
+if TYPE_CHECKING:  # runs take names from here, and pandas takes longer to load than numba
+    import pandas as pd
 
 SET_PLACES = "places set by the run"  # all of them, in tables of goals
 
@@ -75,6 +77,8 @@ def places_reached(events: pd.DataFrame, arrivals: pd.DataFrame) -> list[str]:
     arrivals : DataFrame
         The events ARRIVAL at such places, (k,).
     """
+    import pandas as pd
+
     sent = events.loc[events["kind"] == "SENT", ["time_s", "id", "value", "x_m", "y_m"]]
     came = arrivals[["time_s", "id", "value"]].reset_index(drop=True).reset_index()
     found = pd.merge_asof(

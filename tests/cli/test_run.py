@@ -4,6 +4,8 @@ import contextlib
 import json
 import resource
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -13,7 +15,7 @@ from crowdsim.errors import RecordingError
 from crowdsim.recording.checkpoint import read_checkpoint
 from tests.cli.command import crowdsim, start
 from tests.cli.conftest import SMALL
-from tests.crowds import SCENARIOS
+from tests.crowds import ROOT, SCENARIOS
 
 
 def test_a_run_ends_with_a_verdict_and_a_recording(small, tmp_path):
@@ -25,6 +27,17 @@ def test_a_run_ends_with_a_verdict_and_a_recording(small, tmp_path):
     with library.open_run(tmp_path / "a.h5") as run:
         assert run.is_whole and run.commit.agents == 8
         assert f"{run.run_digest:016x}" in done.stdout
+
+
+def test_a_run_does_not_load_pandas(small, tmp_path):
+    """Tables are for those that ask for them: it takes longer to load than a small run."""
+    code = (
+        "import sys, atexit; from crowdsim.cli import main; "
+        "atexit.register(lambda: print(sorted({'pandas', 'matplotlib', 'numba'} & set(sys.modules)))); "
+        f"sys.argv = ['crowdsim', 'run', {str(small)!r}, '-o', {str(tmp_path / 'run.h5')!r}]; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "['numba']"), done.stderr
 
 
 def test_json_has_the_same_digest_for_any_number_of_threads(small, tmp_path):

@@ -297,6 +297,37 @@ def test_what_is_known_of_sources_that_are_gone_is_forgotten_and_of_others_kept(
     assert sorted(Path(path).stem for path in json.loads(index.read_bytes())) == ["new", "stays"]
 
 
+def test_at_one_moment_each_file_is_looked_at_once_and_afterwards_anew(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROWDSIM_CACHE_DIR", str(tmp_path / "cache"))
+    modules = [tmp_path / f"{name}.py" for name in ("first", "second", "helper")]
+    for module in modules:
+        module.write_text("" if module.stem == "helper" else "import helper\n")
+    with sources.at_one_moment():
+        before = [sources.source_key(module) for module in modules]
+        modules[2].write_text("A = 1\n")
+        assert [sources.source_key(module) for module in modules] == before
+    assert all(a != b for a, b in zip(before, map(sources.source_key, modules), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        (["a.py", "a/b.py"], ["a.py"]),  # Python takes the module, not the folder without a package
+        (["a.py", "a/__init__.py", "a/b.py"], ["a.py", "a/__init__.py", "a/b.py"]),  # and here the package
+        (["a/b.py"], ["a/b.py"]),
+        (["a/__init__.py", "a/b/__init__.py"], ["a/__init__.py", "a/b/__init__.py"]),
+    ],
+    ids=" ".join,
+)
+def test_names_taken_from_a_module_that_is_one_file_are_no_modules(tmp_path, monkeypatch, files, found):
+    monkeypatch.setenv("CROWDSIM_CACHE_DIR", str(tmp_path / "cache"))
+    for each in ("module.py", *files):
+        (tmp_path / each).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / each).write_text("from a import b\n" if each == "module.py" else "b = 1\n")
+    closure = sources.closure(tmp_path / "module.py")
+    assert {path.relative_to(tmp_path).as_posix() for path in closure} == {"module.py", *found}
+
+
 def test_a_source_that_has_just_changed_is_read_again(tmp_path, monkeypatch):
     """File systems count time in steps: within one, an edit leaves no sign."""
     monkeypatch.setenv("CROWDSIM_CACHE_DIR", str(tmp_path / "cache"))
