@@ -22,7 +22,7 @@ import pandas as pd
 
 from crowdsim.avoidance.registry import available_models
 from crowdsim.measures import all_tables, summary, tracks_of
-from crowdsim.pictures.run import pyplot
+from crowdsim.pictures.run import new_figure
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.simulation import Simulation
 
@@ -108,8 +108,8 @@ def table(runs: pd.DataFrame) -> str:
 
 def draw(runs: pd.DataFrame, out: Path) -> None:
     """Draw means over seeds with their spread, a panel for each measure."""
-    plt = pyplot()
-    figure, panels = plt.subplots(2, 2, figsize=(10.0, 7.5), layout="constrained")
+    figure = new_figure(10.0, 7.5)
+    panels = figure.subplots(2, 2)
     densities, models = sorted(runs["density_per_m2"].unique()), runs["model"].unique().tolist()
     for axes, (name, label, note) in zip(panels.ravel(), PANELS, strict=True):
         for number, (model, part) in enumerate(runs.groupby("model", sort=False)):
@@ -140,7 +140,6 @@ def draw(runs: pd.DataFrame, out: Path) -> None:
         "the least to the greatest"
     )
     figure.savefig(out, dpi=130)
-    plt.close(figure)
 
 
 def main() -> None:

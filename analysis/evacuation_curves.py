@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from crowdsim.measures import arrivals, evacuation_curve, exit_use, tracks_of
-from crowdsim.pictures.run import pyplot
+from crowdsim.pictures.run import new_figure
 
 
 def main() -> None:
@@ -18,8 +18,8 @@ def main() -> None:
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=Path("runs") / "evacuation.png")
     asked = parser.parse_args()
-    plt = pyplot()
-    figure, axes = plt.subplots(figsize=(9.0, 5.0), layout="constrained")
+    figure = new_figure(9.0, 5.0)
+    axes = figure.subplots()
     for path in asked.runs:
         tracks = tracks_of(path)
         curve = evacuation_curve(tracks)

@@ -25,7 +25,7 @@ import pandas as pd
 
 from crowdsim.avoidance.registry import available_models
 from crowdsim.measures import area_states, box_area, steady_state, tracks_of
-from crowdsim.pictures.run import pyplot
+from crowdsim.pictures.run import new_figure
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.simulation import Simulation
 
@@ -104,8 +104,8 @@ def table(runs: pd.DataFrame) -> str:
 
 def draw(runs: pd.DataFrame, out: Path) -> None:
     """Draw speed and flow over density."""
-    plt = pyplot()
-    figure, panels = plt.subplots(1, 2, figsize=(11.0, 4.8), layout="constrained")
+    figure = new_figure(11.0, 4.8)
+    panels = figure.subplots(1, 2)
     line = np.linspace(0.1, 5.4, 200)
     speed = np.array([weidmann(density) for density in line])
     measured = np.array(MEASURED)
@@ -133,7 +133,6 @@ def draw(runs: pd.DataFrame, out: Path) -> None:
         "Fundamental diagram: no model predicts it; with speed_density: weidmann the relation is put in"
     )
     figure.savefig(out, dpi=130)
-    plt.close(figure)
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ import pandas as pd
 from crowdsim.avoidance.registry import model_named
 from crowdsim.comparison.comparison import OverSeeds, markdown_table, over_seeds, run_scene
 from crowdsim.comparison.counts import Trace
-from crowdsim.pictures.run import pyplot
+from crowdsim.pictures.run import new_figure
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.sweep.design import seeds_of
@@ -504,16 +504,8 @@ DRAWN = {
 
 def draw_densities(runs: pd.DataFrame, levels: Sequence[int], out: Path) -> None:
     """Draw measures over levels, a column for each geometry."""
-    plt = pyplot()
-    figure, grid = plt.subplots(
-        len(DRAWN),
-        len(GEOMETRIES),
-        figsize=(13.0, 9.0),
-        layout="constrained",
-        sharex=True,
-        sharey="row",
-        squeeze=False,
-    )
+    figure = new_figure(13.0, 9.0)
+    grid = figure.subplots(len(DRAWN), len(GEOMETRIES), sharex=True, sharey="row", squeeze=False)
     for column, where in enumerate(GEOMETRIES):
         for line, (measure, label) in enumerate(DRAWN.items()):
             axes = grid[line, column]
@@ -551,7 +543,6 @@ def draw_densities(runs: pd.DataFrame, levels: Sequence[int], out: Path) -> None
         fontsize=11,
     )
     figure.savefig(out, dpi=85)
-    plt.close(figure)
 
 
 def draw_trails(level: int, out: Path) -> None:

@@ -84,10 +84,10 @@ def models(
 
     target = None
     if picture is not None:  # an error comes before anything runs
-        from crowdsim.pictures.run import pyplot
+        from crowdsim.pictures.run import new_figure
 
         target = new_output(picture, PICTURES, "a picture", source=scenarios[0], force=force)
-        pyplot()
+        new_figure(1.0, 1.0)
     names = _names(wanted)
     each_seed: list[int | None] = [*(seeds_of(seeds) if seeds.strip() else ())] or [None]
     runs = [

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.pictures.run import OKABE_ITO, pyplot, save
+from crowdsim.pictures.run import OKABE_ITO, new_figure, save
 from crowdsim.recording.reader import Recording
 
 MOST_SHOWN = 7  # Systems with a colour of their own, those that took most; the others are one.
@@ -63,8 +63,7 @@ def draw_budget(
     CrowdsimError
         If matplotlib is not installed.
     """
-    plt = pyplot()
-    figure = plt.figure(figsize=INCHES, layout="constrained")
+    figure = new_figure(*INCHES)
     draw_budget_in(figure, recording, milliseconds)
     save(figure, out, dpi=dpi)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crowdsim.measures.deadlock import name_of
 from crowdsim.measures.deadlock_causes import WALL, Diagnosed, Moment, diagnose
 from crowdsim.measures.deadlock_recorded import Recorded
-from crowdsim.pictures.run import draw_goals, draw_ground, finish, panels, pyplot
+from crowdsim.pictures.run import draw_goals, draw_ground, finish, panels
 from crowdsim.world.events import NOT_DIAGNOSED, Cause
 
 AROUND_M = 2.0  # Ground that is shown round those that are stuck.
@@ -56,12 +56,11 @@ def draw_deadlocks(recorded: Recorded, out: Path, time_s: float, *, dpi: int = 1
     CrowdsimError
         If matplotlib is not installed.
     """
-    plt = pyplot()
     moment = recorded.moment(max(0, recorded.frame_at(int(np.floor(time_s / recorded.tick_s + 1e-9)))))
     found = diagnose(moment)
     floors = sorted(set(moment.layer[moment.is_stuck].tolist())) or [0]
     low, high = _window(moment)
-    figure, all_axes = panels(plt, len(floors), (*low, *high))
+    figure, all_axes = panels(len(floors), (*low, *high))
     grounds = recorded.grounds(moment.tick)
     for axes, floor in zip(all_axes, floors, strict=True):
         draw_ground(axes, grounds[floor])

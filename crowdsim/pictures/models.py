@@ -20,7 +20,7 @@ from crowdsim.pictures.run import (
     draw_goals,
     draw_ground,
     draw_obstacles,
-    pyplot,
+    new_figure,
     save,
 )
 from crowdsim.scenario.model import Scenario
@@ -75,7 +75,6 @@ def draw_models(panels: Sequence[Panel], out: Path, *, form: str | None = None, 
     CrowdsimError
         If matplotlib is not installed.
     """
-    plt = pyplot()
     models = list(dict.fromkeys(panel.model for panel in panels))
     scenes = [panels[first : first + len(models)] for first in range(0, len(panels), len(models))]
     rows = [(row, layer) for row in scenes for layer in range(len(row[0].scenario.geometry.grounds))]
@@ -89,14 +88,9 @@ def draw_models(panels: Sequence[Panel], out: Path, *, form: str | None = None, 
         for size in ([max(sizes, key=lambda size: size[1])] * len(models) if is_long else sizes)
     ]
     shrink = min(1.0, MOST_INCHES / sum(widths), MOST_INCHES / sum(heights))
-    figure, grid = plt.subplots(
-        len(heights),
-        len(widths),
-        squeeze=False,
-        layout="constrained",
-        figsize=(shrink * sum(widths), shrink * (sum(heights) + 0.4)),
-        height_ratios=heights,
-        width_ratios=widths,
+    figure = new_figure(shrink * sum(widths), shrink * (sum(heights) + 0.4))
+    grid = figure.subplots(
+        len(heights), len(widths), squeeze=False, height_ratios=heights, width_ratios=widths
     )
     for (row, layer), line in zip(rows, grid.T if is_long else grid, strict=True):
         for panel, axes in zip(row, line, strict=True):
@@ -108,7 +102,7 @@ def draw_models(panels: Sequence[Panel], out: Path, *, form: str | None = None, 
         f"\nfigures of {count} seeds (mean ± standard deviation)" if count > 1 else ""
     )
     figure.legend(
-        handles=_marks(plt),
+        handles=_marks(),
         loc="outside lower center",
         ncols=2 if sum(widths) > 5.0 else 1,
         fontsize=8,
@@ -125,9 +119,11 @@ def _size(bounds: Sequence[float], inches: float) -> tuple[float, float]:
     return max(2.2, inches * width / longest), max(0.4, inches * height / longest)
 
 
-def _marks(plt: Any) -> list[Any]:
+def _marks() -> list[Any]:
+    from matplotlib.lines import Line2D
+
     return [
-        plt.Line2D(
+        Line2D(
             [],
             [],
             marker="o",
@@ -137,7 +133,7 @@ def _marks(plt: Any) -> list[Any]:
             markersize=6,
             label="got stuck here",
         ),
-        plt.Line2D(
+        Line2D(
             [],
             [],
             marker="x",

@@ -33,6 +33,7 @@ from crowdsim.scenario.plan_in_time import PlanInTime, plan_in_time
 from crowdsim.scenario.queues import Queue
 from crowdsim.scenario.waypaths import Waypath
 
+NO_MATPLOTLIB = "drawing needs matplotlib, which is not installed: pip install 'crowdsim[plot]'"
 OUTLINES = 40  # Of a vehicle.
 
 # [Okabe 2008]: people with every kind of sight tell them apart.
@@ -85,13 +86,12 @@ def draw_run(
     CrowdsimError
         If matplotlib is not installed.
     """
-    plt = pyplot()
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
-    trails = look_through(recording, ["trails"], plan_in_time(geometry).grounds, note).trails
     bounds = bounds_of(recording, geometry)
+    figure, all_axes = panels(len(geometry.grounds), bounds)
+    trails = look_through(recording, ["trails"], plan_in_time(geometry).grounds, note).trails
     note("drawing")
-    figure, all_axes = panels(plt, len(geometry.grounds), bounds)
     notes = draw_trails(all_axes, recording, scenario, trails)
     look_at(all_axes, bounds, geometry)
     title = "  |  ".join([title_of(recording), *notes])
@@ -108,11 +108,10 @@ def finish(figure: Any, axes: Any, title: str, out: Path, *, form: str | None = 
 
 
 def save(figure: Any, out: Path, *, form: str | None = None, dpi: int = 130) -> None:
-    """Write a figure as a picture with our mark (`crowdsim.recording.made`), and close it."""
+    """Write a figure as a picture with our mark (`crowdsim.recording.made`)."""
     form = form or out.suffix.lower()[1:]
     key = {"svg": "Description", "pdf": "Keywords"}.get(form, "Comment")
     figure.savefig(out, dpi=dpi, format=form, metadata={key: MARK})
-    pyplot().close(figure)
 
 
 def title_of(recording: Recording) -> str:
@@ -177,17 +176,16 @@ def name_floor(axes: Any, geometry: Geometry, layer: int) -> None:
         )
 
 
-def pyplot() -> Any:
-    """Return matplotlib's module for figures, drawing to files only.
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure of a size in inches. It is none of matplotlib's `pyplot`: what the user of a
+    notebook draws stays on the screen, and nobody has to close it.
 
     Raises
     ------
     CrowdsimError
-        If it is not installed.
+        If matplotlib is not installed.
     """
-    without = "drawing needs matplotlib, which is not installed: pip install 'crowdsim[plot]'"
-    needed("matplotlib", without).use("Agg")
-    return needed("matplotlib.pyplot", without)
+    return needed("matplotlib.figure", NO_MATPLOTLIB).Figure(figsize=(width, height), layout="constrained")
 
 
 def _size(bounds: Sequence[float]) -> tuple[float, float]:
@@ -196,11 +194,11 @@ def _size(bounds: Sequence[float]) -> tuple[float, float]:
     return max(4.0, INCHES * width / longest), max(3.0, INCHES * height / longest + 0.6)
 
 
-def panels(plt: Any, count: int, bounds: Sequence[float]) -> tuple[Any, list[Any]]:
+def panels(count: int, bounds: Sequence[float]) -> tuple[Any, list[Any]]:
     """Return a figure with one pair of axes for each floor, side by side or one above the other as the plan
     is high or wide, all to one scale.
     """
-    figure = plt.figure(figsize=panels_size(count, bounds), layout="constrained")
+    figure = new_figure(*panels_size(count, bounds))
     return figure, panels_in(figure, count, bounds)
 
 

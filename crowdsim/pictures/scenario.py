@@ -30,7 +30,6 @@ from crowdsim.pictures.run import (
     finish,
     name_floor,
     panels,
-    pyplot,
 )
 from crowdsim.printable import counted
 from crowdsim.scenario.geometry import Filled
@@ -82,9 +81,9 @@ def draw_scenario(
     unknown = [layer for layer in layers if layer not in LAYERS]
     if unknown:
         raise CrowdsimError(f'there is no layer "{unknown[0]}". Known are {", ".join(LAYERS)}.')
-    plt = pyplot()
     scenario, mesh = built.scenario, built.world.mesh
     geometry = scenario.geometry
+    figure, all_axes = panels(len(geometry.grounds), geometry.walkable.bounds)
     plan = plan_in_time(geometry)
     if radius is None:
         radius = float(built.agents.radius.min()) if len(built.agents) else 0.2
@@ -95,7 +94,6 @@ def draw_scenario(
     graph = _graph_of(mesh) if "visibility" in layers else None
     grid, own_radius = _grid_of(built, radius) if "cells" in layers else (None, radius)
     lines = lines_of(built, MOST_PATHS) if "paths" in layers else []
-    figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     for number, (axes, ground) in enumerate(zip(all_axes, plan.grounds, strict=True)):
         draw_ground(axes, ground)
         _draw_areas(axes, built, number)

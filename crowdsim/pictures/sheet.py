@@ -24,9 +24,9 @@ from crowdsim.pictures.run import (
     draw_trails,
     draw_walls,
     name_floor,
+    new_figure,
     panels_in,
     panels_size,
-    pyplot,
     save,
     title_of,
 )
@@ -225,12 +225,9 @@ def draw_sheet(
     The recording is read once, frame by frame: memory does not grow with its length. 10,000 people in 2,000
     frames take some ten seconds.
     """
-    plt = pyplot()
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
     bounds = bounds_of(recording, geometry)
-    seen = look_through(recording, shown, grounds_within(plan_in_time(geometry).grounds, bounds), note)
-    note("drawing")
     plans, charts = (
         [name for name in shown if name in ON_THE_PLAN],
         [name for name in shown if name in ("curve", "speeds")],
@@ -240,7 +237,9 @@ def draw_sheet(
     room = HIGHEST - sum(each for _, each in rows) - 0.4
     beside, across, each_row = _plan_rows(len(plans), len(geometry.grounds), bounds, room)
     rows = [(row, each_row) for row in ([plans] if beside else [[name] for name in plans])] + rows
-    figure = plt.figure(figsize=(WIDTH, sum(each for _, each in rows) + 0.4), layout="constrained")
+    figure = new_figure(WIDTH, sum(each for _, each in rows) + 0.4)
+    seen = look_through(recording, shown, grounds_within(plan_in_time(geometry).grounds, bounds), note)
+    note("drawing")
     parts = np.atleast_1d(figure.subfigures(len(rows), 1, height_ratios=[each for _, each in rows]))
     notes: list[str] = []
     for part, (names, _) in zip(parts, rows, strict=True):

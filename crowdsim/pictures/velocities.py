@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import Reason
-from crowdsim.pictures.run import pyplot, save
+from crowdsim.pictures.run import new_figure, save
 from crowdsim.recording.explained import ExplainedChoice, choice_at
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import parse_scenario
@@ -47,9 +47,9 @@ def draw_velocities(
         If there is no such choice, or matplotlib is not installed.
     """
     choice = choice_at(recording, agent, time_s)
-    plt = pyplot()
     wide = 1.2 if len(_rows(choice, Reason.SAMPLE)) else 1.0  # room for the colours' scale
-    figure, axes = plt.subplots(figsize=(wide * INCHES, INCHES), layout="constrained")
+    figure = new_figure(wide * INCHES, INCHES)
+    axes = figure.subplots()
     half = ROOM * choice.maximum_speed
     _draw_obstacles(axes, choice, half)
     _draw_half_planes(axes, choice, half)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.pictures.run import OKABE_ITO, pyplot, save
+from crowdsim.pictures.run import OKABE_ITO, new_figure, save
 from crowdsim.scenario.tree import suggestion
 from crowdsim.sweep.folder import FINISHED, Folder
 from crowdsim.sweep.tables import kept_runs, known_measures, means_of, shown_measures
@@ -41,7 +41,6 @@ def draw_sweep(
     CrowdsimError
         If matplotlib is not installed, it is no sweep, none of its runs is finished, or a measure is unknown.
     """
-    plt = pyplot()
     keys, runs = kept_runs(Folder(folder))
     means = means_of(runs, keys)
     finished = runs[runs["status"] == FINISHED]
@@ -62,13 +61,9 @@ def draw_sweep(
     across = across or next((key for key in keys if _is_varied(runs, key)), None)
     others = [key for key in keys if key != across and _is_varied(runs, key)]
     columns = min(2, len(shown))
-    figure, grid = plt.subplots(
-        -(-len(shown) // columns),
-        columns,
-        squeeze=False,
-        layout="constrained",
-        figsize=(columns * PANEL[0], -(-len(shown) // columns) * PANEL[1] + 0.4),
-    )
+    lines = -(-len(shown) // columns)
+    figure = new_figure(columns * PANEL[0], lines * PANEL[1] + 0.4)
+    grid = figure.subplots(lines, columns, squeeze=False)
     for axes in grid.flat[len(shown) :]:
         axes.set_visible(False)
     for axes, name in zip(grid.flat, shown, strict=False):

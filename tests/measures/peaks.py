@@ -24,7 +24,7 @@ from tests.crowds import ROOT
 MODULES = (
     "crowdsim.measures.deadlock", "crowdsim.measures.lanes", "crowdsim.measures.report",
     "crowdsim.pictures.run", "crowdsim.pictures.sheet", "crowdsim.pictures.view.page",
-    "crowdsim.measures.with_pedpy", "crowdsim.recording.export", "matplotlib.pyplot", "pedpy",
+    "crowdsim.measures.with_pedpy", "crowdsim.recording.export", "matplotlib.figure", "pedpy",
 )  # fmt: skip
 
 

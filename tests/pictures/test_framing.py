@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import shapely
+from matplotlib.axes import Axes
 
 from crowdsim import cut_run
 from crowdsim.errors import RecordingError
@@ -19,7 +22,7 @@ from crowdsim.pictures.framing import bounds_of, grounds_within
 from crowdsim.pictures.view import film
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import scenario_of_run
-from tests.crowds import room, simulation
+from tests.crowds import ROOT, room, simulation
 
 WHOLE = (0.0, 0.0, 20.0, 10.0)
 
@@ -78,11 +81,10 @@ def test_a_region_that_is_no_area_is_one_error(folder: Path, cut: dict[str, Any]
 def test_pictures_sheets_and_films_show_it(
     folder: Path, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plt, shown = run_picture.pyplot(), list[Any]()
+    shown: list[Any] = []
 
     def kept(figure: Any, *_: Any, **__: Any) -> None:
-        shown.append([axes for axes in figure.findobj(plt.Axes) if axes.get_aspect() == 1.0])
-        plt.close(figure)
+        shown.append([axes for axes in figure.findobj(Axes) if axes.get_aspect() == 1.0])
 
     for module in (run_picture, sheet):
         monkeypatch.setattr(module, "save", kept)
@@ -91,7 +93,7 @@ def test_pictures_sheets_and_films_show_it(
         expected = bounds_of(recording, scenario.geometry)
         run_picture.draw_run(recording, tmp_path / "run.png")
         sheet.draw_sheet(recording, tmp_path / "sheet.png", ("trails", "density"))
-        figure, _ = film._stage(plt, recording, scenario)
+        figure, _ = film._stage(recording, scenario)
         kept(figure)
     assert [len(panels) for panels in shown] == [1, 2, 1]
     for axes in [axes for panels in shown for axes in panels]:
@@ -100,6 +102,23 @@ def test_pictures_sheets_and_films_show_it(
             assert (left, bottom, right, top) == pytest.approx(expected)
         else:
             assert left <= 0.0 and bottom <= 0.0 and right >= 20.0 and top >= 10.0
+
+
+def test_figures_and_the_backend_of_a_notebook_stay_as_they_are(folder: Path, tmp_path: Path) -> None:
+    code = f"""
+from pathlib import Path
+import matplotlib
+matplotlib.use("svg")
+from matplotlib import pyplot
+import crowdsim
+from crowdsim.pictures.run import draw_run
+pyplot.figure()
+with crowdsim.open_run({str(folder / "run.h5")!r}) as recording:
+    draw_run(recording, Path({str(tmp_path / "run.png")!r}))
+print(matplotlib.get_backend(), pyplot.get_fignums())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stdout) == (0, "svg [1]\n"), done.stderr
 
 
 def test_densities_are_of_the_ground_that_is_shown() -> None:

@@ -29,14 +29,12 @@ def panel(scenario, model, **more):
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Figures that were drawn: they are kept open."""
-    plt = models.pyplot()
-    found = []
-    monkeypatch.setattr(plt, "close", found.append)
-    yield found
-    monkeypatch.undo()
-    for figure in found:
-        plt.close(figure)
+    """Figures that were drawn."""
+    found, save = [], models.save
+    monkeypatch.setattr(
+        models, "save", lambda figure, *args, **more: found.append(figure) or save(figure, *args, **more)
+    )
+    return found
 
 
 def circle(**more):

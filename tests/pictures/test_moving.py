@@ -4,9 +4,10 @@ of a scenario what is to come, of a run what was.
 
 import json
 
-import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
 
 from crowdsim.pictures.run import CLOSED, OBSTACLE, OPEN, _put_elsewhere, draw_run
 from crowdsim.pictures.scenario import draw_scenario
@@ -17,7 +18,6 @@ from crowdsim.simulation.simulation import Simulation
 from tests.crowds import room
 from tests.simulation.steered import hall
 
-mpl.use("Agg")
 CART = {
     "name": "cart",
     "shape": {"disc": 1.0},
@@ -54,8 +54,8 @@ def with_door(available=True, events=()):
 
 def share_of(path, colour):
     """The share of a picture's dots that have about a colour."""
-    wanted = np.array(mpl.colors.to_rgb(colour))
-    return float((np.abs(mpl.image.imread(path)[:, :, :3] - wanted).max(axis=2) < 0.08).mean())
+    wanted = np.array(to_rgb(colour))
+    return float((np.abs(imread(path)[:, :, :3] - wanted).max(axis=2) < 0.08).mean())
 
 
 def plan(tmp_path, made):

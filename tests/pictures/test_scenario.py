@@ -4,10 +4,10 @@ every layer on every floor, paths that are those of the run, and mistakes in one
 
 import itertools
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 import shapely
+from matplotlib.image import imread
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.pictures.scenario import LAYERS, draw_scenario
@@ -19,7 +19,6 @@ from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS
 from tests.pictures.test_velocities import outcome
 
-mpl.use("Agg")
 ROOM = """
 version: 1
 name: room
@@ -37,7 +36,7 @@ groups:
 
 
 def picture(path):
-    return mpl.image.imread(path)
+    return imread(path)
 
 
 def test_every_layer_changes_the_picture(tmp_path):

@@ -245,12 +245,10 @@ def test_agents_that_wait_for_a_door_are_grey_and_named_in_the_legend(tmp_path: 
         scenario = scenario_of_run(recording.header, "run")
         last = run_picture._states_at_the_end(recording, scenario)
         assert last["waits"].tolist() == [1, 1, 0, 0] and last["is_stuck"].tolist() == [0, 0, 1, 0]
-        plt = run_picture.pyplot()
-        figure, axes = run_picture.panels(plt, 1, (0, 0, 12, 8))
+        _, axes = run_picture.panels(1, (0, 0, 12, 8))
         trails = looked_through.look_through(recording, ["trails"], scenario.geometry.grounds).trails
         notes = run_picture.draw_trails(axes, recording, scenario, trails)
         words = [text.get_text() for text in axes[0].get_legend().get_texts()]
-        plt.close(figure)
     assert notes == ["1 stuck at the end"]
     assert words[-2:] == ["stuck at the end: 1", "waiting by design: 2"]
 
@@ -259,8 +257,7 @@ def test_a_sheet_says_that_what_systems_took_was_not_recorded(tmp_path: Path) ->
     with open_run(record_walkers(tmp_path / "run.h5", 4, 3)) as recording:
         sheet.draw_sheet(recording, tmp_path / "all.png", dpi=40)
         scenario = scenario_of_run(recording.header, "run")
-        figure = run_picture.pyplot().figure()
+        figure = run_picture.new_figure(6.0, 4.0)
         sheet._draw_panel(figure, "budget", recording, scenario, SimpleNamespace(), 1, (0.0, 0.0, 1.0, 1.0))
     assert [text.get_text() for text in figure.texts] == ["what systems took was not recorded"]
     assert not figure.axes
-    run_picture.pyplot().close(figure)

@@ -1,15 +1,14 @@
 """The picture of a points-of-visibility graph shows the tangents that a body can use."""
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 import shapely
 
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.visibility.graph import build_graph
+from crowdsim.pictures.run import new_figure
 from crowdsim.pictures.scenario import draw_visibility, tangents_of
 
-mpl.use("Agg")
 GROUND = shapely.box(0, 0, 14, 14) - shapely.box(2, 2, 6, 6) - shapely.box(8, 8, 12, 12)
 
 
@@ -27,12 +26,9 @@ def test_tangents_are_those_of_the_radius_and_keep_it_from_walls():
 
 @pytest.mark.parametrize("radius", [0.0, 0.5])
 def test_the_layer_draws_a_line_for_each_tangent(radius):
-    import matplotlib.pyplot as plt
-
     graph, _ = build_graph(build_mesh(GROUND).mesh)
-    figure, axes = plt.subplots()
+    axes = new_figure(6.0, 4.0).subplots()
     draw_visibility(axes, graph, radius)
     assert sum(len(collection.get_segments()) for collection in axes.collections) == len(
         tangents_of(graph, radius)[0]
     )
-    plt.close(figure)

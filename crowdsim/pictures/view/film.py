@@ -12,10 +12,18 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.errors import CrowdsimError
+from crowdsim.errors import CrowdsimError, needed
 from crowdsim.measures.obstacles import TURNS, open_areas
 from crowdsim.pictures.framing import bounds_of, look_at
-from crowdsim.pictures.run import CLOSED, OBSTACLE, OPEN, draw_goals, draw_ground, panels, pyplot
+from crowdsim.pictures.run import (
+    CLOSED,
+    NO_MATPLOTLIB,
+    OBSTACLE,
+    OPEN,
+    draw_goals,
+    draw_ground,
+    panels,
+)
 from crowdsim.recording.made import MARK
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
@@ -62,9 +70,7 @@ def draw_film(
         If matplotlib or ffmpeg is missing, nothing was recorded, or the film would have more than 3,000
         pictures.
     """
-    plt = pyplot()
-    from matplotlib import animation
-
+    animation = needed("matplotlib.animation", NO_MATPLOTLIB)
     if form == "mp4" and not animation.FFMpegWriter.isAvailable():
         raise CrowdsimError(
             "an MP4 is made by ffmpeg, which is not installed: install it (Debian: apt-get install ffmpeg), "
@@ -75,7 +81,7 @@ def draw_film(
         raise CrowdsimError(f"{recording.path}: holds no frame, so there is nothing to film.")
     scenario = scenario_of_run(recording.header, str(recording.path))
     shown, pace = _frames_of_film(frames["time_s"].to_numpy(), RATE[form], speed)
-    figure, film = _stage(plt, recording, scenario)
+    figure, film = _stage(recording, scenario)
     # ffmpeg's own default takes sides of even length only.
     even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"]
     writer: Any = (
@@ -86,7 +92,7 @@ def draw_film(
         )
     )
     film(int(shown[0]), int(frames["tick"].iloc[0]))
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     # found once: finding it anew for every picture takes longer than drawing
     figure.set_layout_engine("none")
     draft = out.with_name(f"{out.name}.{form}")  # writers go by the ending
@@ -101,7 +107,6 @@ def draw_film(
         draft.replace(out)
     finally:
         draft.unlink(missing_ok=True)
-        plt.close(figure)
     words = [f"{pace:g} simulated seconds a second."] if pace != 1.0 else []
     return {
         "bytes": out.stat().st_size,
@@ -136,14 +141,14 @@ def _frames_of_film(
     return np.searchsorted(time_s, times + 1e-9, side="right") - 1, pace
 
 
-def _stage(plt: Any, recording: Recording, scenario: Scenario) -> tuple[Any, Callable[[int, int], None]]:
+def _stage(recording: Recording, scenario: Scenario) -> tuple[Any, Callable[[int, int], None]]:
     """Return a figure of the plan, and a function that puts people,
     doors and obstacles into it as they were in a frame and tick.
     """
     from matplotlib.collections import EllipseCollection
 
     geometry, bounds = scenario.geometry, bounds_of(recording, scenario.geometry)
-    figure, all_axes = panels(plt, len(geometry.grounds), bounds)
+    figure, all_axes = panels(len(geometry.grounds), bounds)
     known = {column.name for column in recording.layout.columns}
     wanted = ["x", "y", *(name for name in ("velocity", "layer") if name in known)]
     roster = recording.roster().sort_values("entity", kind="stable")
