@@ -165,3 +165,31 @@ def test_an_agent_that_a_program_stops_does_not_go_on_to_its_place():
 
 def test_places_are_the_same_with_any_threads_and_from_saved_states():
     assert_same_on_threads_and_from_saved_states(square(12, regions=((7, 2, 11, 6),)), 80, (20, 41))
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_one_that_blocks_is_asked_to_move_up_only_where_agents_may_stay(stays, monkeypatch):
+    """Looked for are kernels that runs without such places do not have ready."""
+    asked = []
+    visitors = Places._visitors
+    monkeypatch.setattr(
+        Places, "_visitors", lambda self, *args: asked.append(args[1]) or visitors(self, *args)
+    )
+    scene = square(
+        0 if not stays else 1, walkable=((0, 0), (20, 0), (20, 0.9), (0, 0.9)), box=(11, 0, 17, 0.9)
+    )
+    scene["goals"]["back"] = {"exit": {"box": [0, 0, 0.3, 0.9]}}
+    scene["groups"] = [
+        *(
+            [{"name": "late", "positions": [[19, 0.45]], "goals": "square", "leave_on_arrival": False}]
+            * stays
+        ),
+        {"name": "post", "positions": [[3, 0.45]], "radius": 0.4},
+        {"name": "leaves", "positions": [[6, 0.45]], "goals": "back"},
+    ]
+    scene["bodies"] = {"nudging": False}
+    with simulation(scene) as run:
+        while run.tick < 400:
+            run.step()
+        stuck = run.world.agents.is_stuck.any()
+    assert stuck and (len(asked) > 0) == stays

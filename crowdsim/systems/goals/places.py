@@ -119,15 +119,19 @@ class Places:
             return
         blocking = np.unique(rows_of_entities(agents.entity, agents.blocker[stuck]))
         blocking = blocking[blocking >= 0]
-        stands = (
-            (agents.activity == AgentState.STANDING)
-            & (agents.goal < 0)
-            & (agents.is_yielding == 0)
-            & (agents.is_driven == 0)
-            & (agents.is_immovable == 0)
-        )
+        standing = blocking[
+            (agents.activity[blocking] == AgentState.STANDING)
+            & (agents.goal[blocking] < 0)
+            & (agents.is_yielding[blocking] == 0)
+            & (agents.is_driven[blocking] == 0)
+            & (agents.is_immovable[blocking] == 0)
+        ]
+        if not len(standing):  # mostly those in the way walk themselves
+            return
         for region in np.flatnonzero(goals.reach == 0.0).tolist():
-            before = blocking[stands[blocking] & self._visitors(tick, region, stuck[:0])[1][blocking]]
+            if not self._is_for_staying(region):
+                continue
+            before = standing[self._visitors(tick, region, stuck[:0])[1][standing]]
             if len(before):
                 self._take_in(tick, before, region, self.world.polygons(), leaving=True)
 
@@ -192,11 +196,7 @@ class Places:
         are the ones that head for it or stand in it. Then of those that stay how many they are, how many of
         them have a goal, and their greatest radius, m.
         """
-        if self._goals is not self.world.fixed_goals:  # the ground is another
-            self._goals = self.world.fixed_goals
-            self._lattices.clear()
-            self._spacings.clear()
-            self._leads.clear()
+        self._look_at_ground()
         agents, none = self.world.agents, np.zeros(0, dtype=np.bool_)
         comes, leads, last = np.empty(len(agents), dtype=np.bool_), none, none
         if region >= self.world.destinations.fixed:
@@ -213,6 +213,23 @@ class Places:
         )  # fmt: skip
         count, waited_for, widest = zip(*sums, strict=True)
         return comes, stays, sum(count), sum(waited_for), max(widest)
+
+    def _is_for_staying(self, region: int) -> bool:
+        """Return whether agents may stay in a region: those with it as the last of their goals do, those
+        whose machine says so, and those that the run has sent there.
+        """
+        if region >= self.world.destinations.fixed or self.world.machines is not None:
+            return True
+        self._look_at_ground()
+        return bool(self._leading_to(region)[1].any())
+
+    def _look_at_ground(self) -> None:
+        """Forget what follows from goals on other ground."""
+        if self._goals is not self.world.fixed_goals:
+            self._goals = self.world.fixed_goals
+            self._lattices.clear()
+            self._spacings.clear()
+            self._leads.clear()
 
     def _standing_in(self, region: int) -> NDArray[np.bool_]:
         """Return the agents that stand in a region that the run has set, and go nowhere, (n,) bool."""
