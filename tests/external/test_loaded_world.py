@@ -91,7 +91,8 @@ def test_slices_do_not_cost_more_the_more_requests_wait():
 @pytest.mark.parametrize("goals", [5, 500])
 def test_planning_overruns_its_share_by_less_than_a_slice_and_half_of_one_on_average(goals):
     """By the clock of the thread, so that what else the machine does is not measured;
-    the best of three, since caches are shared all the same.
+    the best of three, since caches are shared all the same. `benchmarks/budget.py` shows what the slicer
+    itself takes.
     """
     with world(2000, goals, {"milliseconds": 20}) as run:
         found = []
@@ -100,10 +101,3 @@ def test_planning_overruns_its_share_by_less_than_a_slice_and_half_of_one_on_ave
             found.append(until_answered(run, time.thread_time_ns))
         assert any(each["p99_overrun_ms"] <= each["slice_p99_ms"] for each in found), found
         assert any(each["mean_overrun_ms"] <= 0.75 * each["slice_ms"] for each in found), found
-        # What the slicer takes of it, in ticks with room for many slices, by a clock that costs nothing to
-        # look at.
-        run.budget.milliseconds, slicer = 300.0, []
-        for shift in (4, 5, 6):
-            send_all(run, goals, shift)
-            slicer.append(until_answered(run)["slicer_ms"])
-        assert min(slicer) < 0.02 * min(each["searching_ms"] for each in found), (slicer, found)
