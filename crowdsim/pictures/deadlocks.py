@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crowdsim.measures.deadlock import name_of
 from crowdsim.measures.deadlock_causes import WALL, Diagnosed, Moment, diagnose
 from crowdsim.measures.deadlock_recorded import Recorded
-from crowdsim.pictures.run import draw_goals, draw_ground, finish, panels
+from crowdsim.pictures.run import dot_mark, draw_goals, draw_ground, finish, legend_below, panels
 from crowdsim.world.events import NOT_DIAGNOSED, Cause
 
 AROUND_M = 2.0  # Ground that is shown round those that are stuck.
@@ -186,14 +186,15 @@ def _draw_names(axes: Any, recorded: Recorded, moment: Moment, rows: NDArray[np.
 
 def _draw_legend(axes: Any, moment: Moment, found: Diagnosed) -> None:
     causes, counts = np.unique(found.cause[moment.is_stuck], return_counts=True)
-    for cause, count in zip(causes.tolist(), counts.tolist(), strict=True):
-        axes.plot([], [], "o", color=COLOURS[Cause(cause)], label=f"{Cause(cause).words}: {count:,}")
+    marks = [
+        dot_mark(f"{Cause(cause).words}: {count:,}", COLOURS[Cause(cause)])
+        for cause, count in zip(causes.tolist(), counts.tolist(), strict=True)
+    ]
     others = ~moment.is_stuck & ~moment.is_obstacle
     for rows, colour, words in (
         (others & ~moment.stays, OTHER, "walking or waiting"),
         (others & moment.stays, STAYS, "staying"),
     ):
         if count := int(np.count_nonzero(rows)):
-            axes.plot([], [], "o", color=colour, label=f"{words}: {count:,}")
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize=8, loc="upper right")
+            marks.append(dot_mark(f"{words}: {count:,}", colour))
+    legend_below(axes, marks)

@@ -156,12 +156,13 @@ def draw_trails(
         draw_jumps(axes, events, ground)
         draw_doors(axes, plan, open_at_the_end, layer)
         draw_obstacles(axes, moving, recording.commit.last_tick, layer if geometry.floors else -1)
-        _draw_lines(axes, recording, trails, layer if "layer" in trails.rows else None, named=layer == 0)
+        colours = _draw_lines(axes, recording, trails, layer if "layer" in trails.rows else None)
         draw_vehicles(axes, recording, scenario, layer)
         here = _draw_states(axes, last, layer if geometry.floors else None)
         stuck, waiting = stuck + here[0], waiting + here[1]
         name_floor(axes, geometry, layer)
-    _name_states(all_axes[0], stuck, waiting)
+    marks = [line_mark(group, colour) for group, colour in colours.items()] if 1 < len(colours) <= 12 else []
+    legend_below(all_axes[0], [*marks, *_state_marks(stuck, waiting)])
     notes = [f"{trails.shown:,} trails shown"] if trails.shown < trails.total else []
     return notes + ([f"{stuck:,} stuck at the end"] if stuck else [])
 
@@ -397,10 +398,8 @@ def _put_elsewhere(
     return rows[(rows > 0) & (rows < len(entities))]
 
 
-def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | None, *, named: bool) -> None:
-    """Draw trails coloured by group, those on one floor if `layer` is given,
-    with a legend on the panel that is `named`.
-    """
+def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | None) -> dict[str, str]:
+    """Draw trails coloured by group, those on one floor if `layer` is given; return the groups' colours."""
     roster = recording.roster()
     groups = dict(zip(roster["entity"].tolist(), roster["group_name"].tolist(), strict=True))
     colours = colours_of(groups.values())
@@ -433,10 +432,7 @@ def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | No
         axes.plot(
             *np.array([points[0] for points in lines])[set_out].T, ".", color=START, markersize=3, zorder=3
         )
-    for group, colour in colours.items():
-        axes.plot([], [], color=colour, label=group)
-    if named and 1 < len(colours) <= 12:
-        axes.legend(fontsize=7, loc="upper right")
+    return colours
 
 
 def _draw_states(axes: Any, last: pd.DataFrame, layer: int | None) -> tuple[int, int]:
@@ -476,16 +472,40 @@ def _states_at_the_end(recording: Recording, scenario: Scenario) -> pd.DataFrame
     return last.assign(waits=waits.astype(int), is_stuck=last["is_stuck"].to_numpy() * ~waits)
 
 
-def _name_states(axes: Any, stuck: int, waiting: int) -> None:
-    """Add stuck and waiting agents to the legend of a panel, those that there are."""
-    has_groups = axes.get_legend() is not None
-    handles = axes.get_legend_handles_labels()[0] if has_groups else []
-    for count, colour, words in ((stuck, STUCK, "stuck at the end"), (waiting, WAITING, "waiting by design")):
-        if count:
-            look = {"markerfacecolor": "none", "markeredgecolor": colour, "linestyle": "none"}
-            handles += axes.plot([], [], "o", label=f"{words}: {count:,}", **look)
-    if stuck or waiting:
-        axes.legend(handles=handles, fontsize=7, loc="upper right")
+def _state_marks(stuck: int, waiting: int) -> list[Any]:
+    """Return what stands in a legend for so many agents that are stuck, and that wait, if there are any."""
+    return [
+        dot_mark(f"{words}: {count:,}", colour, markerfacecolor="none")
+        for count, colour, words in (
+            (stuck, STUCK, "stuck at the end"),
+            (waiting, WAITING, "waiting by design"),
+        )
+        if count
+    ]
+
+
+def line_mark(words: str, colour: str) -> Any:
+    """Return a line in a colour, for a legend."""
+    return needed("matplotlib.lines", NO_MATPLOTLIB).Line2D([], [], color=colour, label=words)
+
+
+def dot_mark(words: str, colour: str, **look: Any) -> Any:
+    """Return a dot in a colour, for a legend."""
+    line = needed("matplotlib.lines", NO_MATPLOTLIB).Line2D
+    return line([], [], color=colour, marker="o", linestyle="none", label=words, **look)
+
+
+def legend_below(axes: Any, marks: Sequence[Any]) -> None:
+    """Say what marks mean, below all panels of the figure, or of the part of one, that some axes are in: on a
+    plan it would lie over people.
+    """
+    if not marks:
+        return
+    figure = axes.get_figure(root=False)
+    widest = max(len(mark.get_label()) for mark in marks)
+    inches = figure.bbox.width / figure.get_figure(root=True).dpi
+    columns = max(1, min(len(marks), int(inches / (0.55 + 0.065 * widest))))
+    figure.legend(handles=list(marks), loc="outside lower center", ncols=columns, fontsize=7, frameon=False)
 
 
 MOST_GHOSTS = 12  # Outlines of one obstacle on its path; more are a band.

@@ -28,6 +28,8 @@ from crowdsim.pictures.run import (
     draw_queues,
     draw_waypaths,
     finish,
+    legend_below,
+    line_mark,
     name_floor,
     panels,
 )
@@ -312,14 +314,11 @@ def _draw_paths(axes: Any, built: Built, lines: Sequence[Line], *, named: bool) 
     add_lines(axes, [line.points for line in lines], colors=colours, linewidths=0.9, zorder=2.5)
     scenario = built.scenario
     if named and lines and len(scenario.groups) <= 12:
-        for number, each in enumerate(scenario.groups):
-            axes.plot(
-                [],
-                [],
-                color=palette[number % len(palette)],
-                label=f"{each.name}: {scenario.navigation_of(each).name}",
-            )
-        axes.legend(fontsize=7, loc="upper right")
+        marks = [
+            line_mark(f"{each.name}: {scenario.navigation_of(each).name}", palette[number % len(palette)])
+            for number, each in enumerate(scenario.groups)
+        ]
+        legend_below(axes, marks)
 
 
 TANGENT, TIGHT, CORNER = "#3a6ea5", "#e08e0b", "#d62828"

@@ -245,10 +245,10 @@ def test_agents_that_wait_for_a_door_are_grey_and_named_in_the_legend(tmp_path: 
         scenario = scenario_of_run(recording.header, "run")
         last = run_picture._states_at_the_end(recording, scenario)
         assert last["waits"].tolist() == [1, 1, 0, 0] and last["is_stuck"].tolist() == [0, 0, 1, 0]
-        _, axes = run_picture.panels(1, (0, 0, 12, 8))
+        figure, axes = run_picture.panels(1, (0, 0, 12, 8))
         trails = looked_through.look_through(recording, ["trails"], scenario.geometry.grounds).trails
         notes = run_picture.draw_trails(axes, recording, scenario, trails)
-        words = [text.get_text() for text in axes[0].get_legend().get_texts()]
+        words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert notes == ["1 stuck at the end"]
     assert words[-2:] == ["stuck at the end: 1", "waiting by design: 2"]
 
