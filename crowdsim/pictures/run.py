@@ -35,6 +35,7 @@ from crowdsim.scenario.waypaths import Waypath
 
 NO_MATPLOTLIB = "drawing needs matplotlib, which is not installed: pip install 'crowdsim[plot]'"
 OUTLINES = 40  # Of a vehicle.
+LEGEND_ROW = 0.2  # How high a row of a legend is, inches.
 
 # [Okabe 2008]: people with every kind of sight tell them apart.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A900")
@@ -501,10 +502,12 @@ def legend_below(axes: Any, marks: Sequence[Any]) -> None:
     """
     if not marks:
         return
-    figure = axes.get_figure(root=False)
+    figure, whole = axes.get_figure(root=False), axes.get_figure(root=True)
     widest = max(len(mark.get_label()) for mark in marks)
-    inches = figure.bbox.width / figure.get_figure(root=True).dpi
-    columns = max(1, min(len(marks), int(inches / (0.55 + 0.065 * widest))))
+    columns = max(1, min(len(marks), int(figure.bbox.width / whole.dpi / (0.55 + 0.065 * widest))))
+    if figure is whole:  # the plan stays as large as it is
+        wide, high = whole.get_size_inches()
+        whole.set_size_inches(wide, high + LEGEND_ROW * -(-len(marks) // columns))
     figure.legend(handles=list(marks), loc="outside lower center", ncols=columns, fontsize=7, frameon=False)
 
 
