@@ -32,7 +32,9 @@ class CrowdView(NamedTuple):
         Entity ids, 1 or greater.
     position, velocity, preferred_velocity : (n, 2) float64, m and m/s
         Of the last tick; no agent has moved yet.
-    radius, maximum_speed : (n,) float64, m and m/s
+    radius : (n,) float64, m
+    maximum_speed : (n,) float64, m/s
+        How fast each goes at most now: on slopes in plan, and less where it is ahead of its party, or waits.
     active : (n,) uint8
         1: decides for itself. 0: stands and is avoided by others, which take the whole responsibility for it;
         its velocity is 0. 2: keeps to the velocity that it has, whatever comes, and is avoided like an agent

@@ -127,3 +127,21 @@ def test_densities_are_of_the_ground_that_is_shown() -> None:
     assert [part.area for part in within] == [30.0, 0.0]
     assert np.array_equal(shapely.total_bounds(within), (15.0, 2.0, 20.0, 8.0))
     assert grounds_within(grounds, (22.0, 2.0, 25.0, 8.0)) == grounds  # in a hole: no ground at all
+
+
+@pytest.mark.parametrize("marks", [1, 4, 11])
+@pytest.mark.parametrize(("floors", "bounds"), [(1, (0, 0, 40, 3)), (1, (0, 0, 3, 40)), (3, (0, 0, 20, 10))])
+def test_a_legend_hides_no_plan(marks: int, floors: int, bounds: tuple[float, ...]) -> None:
+    figure, panels = run_picture.panels(floors, bounds)
+    for axes in panels:
+        axes.set(xlim=bounds[::2], ylim=bounds[1::2], aspect="equal", xlabel="x (m)", ylabel="y (m)")
+    figure.suptitle("a title")
+    named = [run_picture.line_mark(f"a group with a name {number}", "red") for number in range(marks)]
+    run_picture.legend_below(panels[0], named)
+    figure.draw_without_rendering()
+    figure.draw_without_rendering()  # once more: what is as wide as it is high settles then
+    (legend,) = (each.get_window_extent() for each in figure.legends)
+    assert len(figure.legends[0].get_texts()) == marks
+    assert figure.bbox.x0 <= legend.x0 and legend.x1 <= figure.bbox.x1 and legend.y0 >= figure.bbox.y0
+    assert all(axes.get_tightbbox().y0 >= legend.y1 for axes in panels)
+    assert figure._suptitle.get_window_extent().y1 <= figure.bbox.y1
