@@ -22,6 +22,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Iterator
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,10 +44,10 @@ _BEGAN_NS = time.time_ns()
 _SETTLED_NS = 2_000_000_000
 
 
-# What was seen in this moment (`at_one_moment`): stamps, and closures; None: each is looked at when it is
-# asked for.
-_stamps: dict[str, _Stamp] | None = None
-_closures: dict[str, list[str]] | None = None
+# What was seen in this moment (`at_one_moment`), by path: stamps, and closures. Where there is none each file
+# is looked at when it is asked for; each thread has its own.
+_stamps: ContextVar[dict[str, _Stamp] | None] = ContextVar("stamps", default=None)
+_closures: ContextVar[dict[str, list[str]] | None] = ContextVar("closures", default=None)
 
 
 class _Known(NamedTuple):
@@ -60,13 +61,12 @@ class _Known(NamedTuple):
 @contextlib.contextmanager
 def at_one_moment() -> Iterator[None]:
     """Look at each file once until this ends: a hundred kernels are made of the same few hundred files."""
-    global _stamps, _closures
-    before = _stamps, _closures
-    _stamps, _closures = {}, {}
+    stamps, closures = _stamps.set({}), _closures.set({})
     try:
         yield
     finally:
-        _stamps, _closures = before
+        _stamps.reset(stamps)
+        _closures.reset(closures)
 
 
 def source_key(path: Path, extra: str = "") -> str:
@@ -97,7 +97,7 @@ def edited_since_start(path: Path) -> bool:
 
 
 def _closure(path: str) -> list[str]:
-    known = _closures
+    known = _closures.get()
     if known is not None and path in known:
         return known[path]
     index, pending, seen = _index(cache_directory()), [path], {path}
@@ -114,7 +114,7 @@ def _closure(path: str) -> list[str]:
 
 
 def _stamp(path: str) -> _Stamp:
-    known = _stamps
+    known = _stamps.get()
     if known is not None and path in known:
         return known[path]
     status = os.stat(path)

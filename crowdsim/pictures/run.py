@@ -502,12 +502,12 @@ def legend_below(axes: Any, marks: Sequence[Any]) -> None:
     """
     if not marks:
         return
-    figure, whole = axes.get_figure(root=False), axes.get_figure(root=True)
+    figure = axes.figure
     widest = max(len(mark.get_label()) for mark in marks)
-    columns = max(1, min(len(marks), int(figure.bbox.width / whole.dpi / (0.55 + 0.065 * widest))))
-    if figure is whole:  # the plan stays as large as it is
-        wide, high = whole.get_size_inches()
-        whole.set_size_inches(wide, high + LEGEND_ROW * -(-len(marks) // columns))
+    columns = max(1, min(len(marks), int(figure.bbox.width / figure.dpi / (0.55 + 0.065 * widest))))
+    if isinstance(figure, needed("matplotlib.figure", NO_MATPLOTLIB).Figure):  # the plan stays as large
+        wide, high = figure.get_size_inches()
+        figure.set_size_inches(wide, high + LEGEND_ROW * -(-len(marks) // columns))
     figure.legend(handles=list(marks), loc="outside lower center", ncols=columns, fontsize=7, frameon=False)
 
 
