@@ -257,6 +257,9 @@ class RequestQueue:
             key = int(self._key[slot])
             del self._slot_of_key[key]
             self._key[slot] = NO_TREE
+            head = self._head(key)  # takes out of the queue what was dropped: one behind it would wake nobody
+            if head >= 0:
+                heapq.heappush(self._no_slot, (int(self._rows.order[head]), key))
             if self._forget is not None:
                 self._forget(slot)
 

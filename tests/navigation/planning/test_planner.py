@@ -404,6 +404,32 @@ def test_goals_that_come_later_are_as_good_as_those_that_were_there_first(name, 
     assert_same(scene, answers, expected, is_shared_alike=False)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_are_answered_for_a_point_that_moves_while_requests_for_it_are_dropped(kind):
+    """Some are dropped while they wait behind others for the tree of their goal, which the slot then gives
+    up.
+    """
+    scene = crowd("random", 60, kind)
+    shapes = [GoalShape(shapely.Point(scene.position[row]), reach=0.2) for row in (1, 2)]
+    scene.goals, later = cut_goals(scene.mesh, shapes), Destinations(2)
+    scene.goal[:], scene.radius[:] = 2, 0.1
+    planner, team = scene.planner(), Team(1)
+    for row, is_sought in ((3, [True, True]), (5, [True, True, False])):
+        place = Points(scene.position[row : row + 1], np.full(1, -1, dtype=np.int32), np.full(1, 0.2))
+        change = later.put_points(scene.mesh, scene.goals, place, np.array(is_sought))
+        scene.goals = change.goals
+        planner.take_goals(change.goals, change.changed)
+        for rows in (slice(30), slice(30, None)):
+            scene.submit(planner, rows)
+            planner.advance(60, team)
+        if row == 3:
+            assert planner.waiting
+            planner.drop(scene.entity)
+    for _ in range(20):
+        planner.advance(10**6, team)
+    assert not planner.waiting
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_dropped_requests_are_never_answered(kind):
