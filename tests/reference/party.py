@@ -1,4 +1,6 @@
-"""Slow, obvious twin of `crowdsim.bodies.party`: the members of one party, with lists."""
+"""Slow, obvious twin of `crowdsim.bodies.party`: the members of one party, with lists.
+Twin of `keep_together`.
+"""
 
 from __future__ import annotations
 

@@ -131,6 +131,25 @@ def test_members_of_different_speeds_come_to_the_exit_together(tmp_path, model, 
             assert np.median([np.ptp(places[:, 0]) for _, _, places in frames]) < 4.0
 
 
+def test_one_that_waits_is_not_driven_on_by_those_that_come_close_behind(tmp_path):
+    """ClearPath evades others by going on: in this scene one of three went 15 m ahead, along the wall."""
+    slow = {"choice": {"values": [0.6, 1.25], "weights": [1, 4]}}
+    together = {"size": {"choice": {"values": [2, 3, 4, 5]}}}
+    scene = corridor(
+        6,
+        together,
+        count=20,
+        length=60,
+        seed=4,
+        avoidance="clearpath",
+        group={"speed": slow},
+        stop={"after": 30},
+    )
+    _, parties = recorded(scene, tmp_path)
+    later = [np.ptp(places[:, 0]) for time, _, places in parties[5] if time > 10]
+    assert len(later) > 50 and max(later) < 4.0
+
+
 def door(together, events, **more):
     """Return two halls with a door between them."""
     areas = [{"name": "door", "area": {"box": [10, 3.5, 10.2, 4.5]}}]
