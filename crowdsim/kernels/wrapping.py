@@ -270,15 +270,16 @@ def add_wrapper(library: Any, part: Any) -> None:
         module = target.create_module(wrapper.__name__)
         kind = target.call_conv.get_function_type(part.fndesc.restype, part.fndesc.argtypes)
         callee = ir.Function(module, kind, part.fndesc.llvm_func_name)
-        wrapper(
-            target,
-            module,
-            callee,
-            part.fndesc,
-            part.environment,
-            call_helper=part.call_helper,
-            release_gil=True,
-        ).build()
+        with target.push_code_library(library):  # it is asked for what a cast needs, as that of a constant
+            wrapper(
+                target,
+                module,
+                callee,
+                part.fndesc,
+                part.environment,
+                call_helper=part.call_helper,
+                release_gil=True,
+            ).build()
         library.add_ir_module(module)
 
 

@@ -20,6 +20,7 @@ from numba.core.errors import NumbaError
 from crowdsim.kernels import cache_folder, sources
 from crowdsim.kernels import decorator as kernels
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
+from crowdsim.kernels.threads import Team
 from tests.crowds import ROOT
 from tests.kernels import forked
 
@@ -610,6 +611,28 @@ def test_what_a_kernel_returns_of_its_arguments_lives_on_without_them():
     assert piece.tolist() == [1.0, 2.0]
     del piece
     assert held() is None
+
+
+def always(x):
+    x[0] += 1.0
+    return True
+
+
+def number_and_constant(x):
+    return x.size, False
+
+
+def constant_of_a_range(start, stop, x):
+    return True
+
+
+@pytest.mark.parametrize("decorator", [kernel, lean_kernel])
+def test_a_kernel_may_return_a_constant(decorator):
+    """Of a true one numba makes an integer first."""
+    more = np.zeros(3)
+    assert decorator(always)(more) is True and more[0] == 1.0
+    assert decorator(number_and_constant)(more) == (3, False)
+    assert Team(2).run(decorator(constant_of_a_range), 3, more) == [True]
 
 
 def test_a_kernel_says_so_when_an_argument_is_no_array_of_its_type():

@@ -255,21 +255,20 @@ def _spread(slots, slot, mesh, polygon, entry, entering, parent, interval, mx, m
         slots.header[slot, GENERATION],
     )
     has_prices, is_shared = slots.priced[slot, 0] >= 0, slots.header[slot, IS_SHARED] == 1
-    if entry >= 0:
-        first, count = np.int64(sides[entry].first), np.int64(sides[entry].sides)
-        steps, edge = count - 1, side_after(sides, entry)
-    else:
-        first = np.int64(mesh.polygon_start[polygon])
-        count = mesh.polygon_start[polygon + 1] - first
-        steps, edge = count, first
-    dead_ends = 0
-    for _ in range(steps):
-        out = edge
-        edge = edge + 1 if edge + 1 < first + count else first
-        here, there = sides[out], sides[edge]
+    # From portal to portal: round to where paths come in, or, at the goal, from the first to the first.
+    out = end = entry if entry >= 0 else np.int64(mesh.polygon_start[polygon + 1]) - 1
+    dead_ends, is_first = 0, entry < 0
+    while True:
+        out += sides[np.uint64(out)].portal
+        if out == end and not is_first:
+            break
+        here = sides[np.uint64(out)]
+        if is_first:
+            end, is_first = out, False
         region = np.int64(here.region)
         if region == WALL:
-            continue
+            break  # ground without portals
+        there = sides[np.uint64(out + here.after)]
         if region >= 0 and not is_shared and slots.is_open[slot, region] != generation:
             dead_ends += 1
             continue
@@ -487,7 +486,7 @@ def _runs_into_wall(sides, edge, is_left, ux, uy):
     """
     here, after = sides[edge], side_after(sides, edge)
     if is_left:
-        side = edge - 1 if edge > here.first else np.int64(here.first + here.sides - 1)
+        side = edge + here.before
         corner, other = here, sides[side]
     else:
         side = after

@@ -65,13 +65,13 @@ WHOLE_SIZE = 8
 
 # What an expansion asks of each half-edge, side by side: looked up one by one in the arrays of the mesh, it
 # costs as much as all that is done with it. `region` is that over a bridge, WALL where there is no portal,
-# SAME over any other; `beyond` the polygon behind it; `first` and `sides` the first half-edge of its own
-# polygon and how many that has.
+# SAME over any other; `beyond` the polygon behind it. How many rows on others of its polygon are: `before`
+# and `after` those beside it, `portal` the next round with a portal, 0 if there is no other.
 HALF_EDGE = np.dtype(
     [
         *((name, np.float64) for name in ("x", "y", "width")),
-        *((name, np.int32) for name in ("vertex", "twin", "region", "beyond", "first")),
-        ("sides", np.int16),
+        *((name, np.int32) for name in ("vertex", "twin", "region", "beyond")),
+        *((name, np.int16) for name in ("before", "after", "portal")),
         ("is_wall", np.uint8),
         ("is_corner", np.uint8),
     ]
@@ -223,11 +223,31 @@ def list_sides(mesh: NavMesh, regions: Regions) -> NDArray[Any]:
     is_bridge = over != regions.of_polygon[mesh.edge_polygon]
     sides["region"] = np.where(mesh.edge_twin < 0, WALL, np.where(is_bridge, over, SAME))
     sides["beyond"] = np.where(mesh.edge_twin < 0, NONE, mesh.edge_polygon[mesh.edge_twin])
-    sides["first"] = mesh.polygon_start[mesh.edge_polygon]
-    sides["sides"] = np.diff(mesh.polygon_start)[mesh.edge_polygon]
+    edge, first = np.arange(mesh.edge_count), mesh.polygon_start[mesh.edge_polygon]
+    behind_last = mesh.polygon_start[mesh.edge_polygon + 1]
+    sides["before"] = np.where(edge > first, edge, behind_last) - 1 - edge
+    sides["after"] = np.where(edge + 1 < behind_last, edge + 1, first) - edge
+    sides["portal"] = next_portal(mesh) - edge
     sides["is_wall"] = mesh.is_wall_vertex[mesh.edge_vertex]
     sides["is_corner"] = find_corners(mesh)[mesh.edge_vertex]
     return sides
+
+
+def next_portal(mesh: NavMesh) -> NDArray[np.int64]:
+    """Return for each half-edge the next one round its polygon with a portal, which may be itself;
+    itself too where there is none.
+    """
+    edge, portal = np.arange(mesh.edge_count), np.flatnonzero(mesh.edge_twin >= 0)
+    if not len(portal):
+        return edge
+    # the next one in the order of rows; behind the last of a polygon that is its first
+    place = np.searchsorted(portal, edge, side="right")
+    later = portal[np.minimum(place, len(portal) - 1)]
+    is_own = (later > edge) & (mesh.edge_polygon[later] == mesh.edge_polygon)
+    first = np.searchsorted(portal, mesh.polygon_start[mesh.edge_polygon])
+    earliest = portal[np.minimum(first, len(portal) - 1)]
+    has_any = mesh.edge_polygon[earliest] == mesh.edge_polygon
+    return np.where(is_own, later, np.where(has_any, earliest, edge))
 
 
 def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
@@ -396,7 +416,7 @@ def take_next(header, measure, heap, key, base, slot):
 @inlined_kernel
 def side_after(sides, edge):
     """Return the half-edge that begins where one ends."""
-    return edge + 1 if edge + 1 < sides[edge].first + sides[edge].sides else np.int64(sides[edge].first)
+    return edge + sides[edge].after
 
 
 @inlined_kernel

@@ -18,6 +18,7 @@ from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.search.goal_entries import make_scratch
 from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
 from crowdsim.navigation.search.polyanya_slots import (
+    HALF_EDGE,
     HEADER_SIZE,
     INTERVAL_COUNT,
     IS_FULL,
@@ -238,6 +239,31 @@ def test_a_path_may_cross_an_edge_before_it_touches_the_disc_at_its_end():
 @pytest.mark.parametrize("block", range(20))
 def test_paths_of_agents_in_hundreds_of_worlds_are_the_shortest_on_eroded_ground(block):
     assert sum(check_agents(seed, (0.1, 0.2, 0.35), 5) for seed in range(10 * block, 10 * block + 10)) > 30
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_side_knows_those_beside_it_and_the_next_portal_round_its_polygon(seed):
+    mesh = build_mesh(random_ground(seed)).mesh
+    sides = make_interval_slots(1, mesh, 64).sides
+    assert HALF_EDGE.itemsize == 48  # that many lie side by side in 64-byte lines
+    for first, stop in zip(mesh.polygon_start[:-1].tolist(), mesh.polygon_start[1:].tolist(), strict=True):
+        ring = list(range(first, stop))
+        for place, edge in enumerate(ring):
+            later = ring[place + 1 :] + ring[: place + 1]
+            portals = [each for each in later if mesh.edge_twin[each] >= 0]
+            assert edge + sides[edge]["after"] == later[0]
+            assert edge + sides[edge]["before"] == later[-2]
+            assert edge + sides[edge]["portal"] == (portals[0] if portals else edge)
+
+
+def test_ground_of_one_polygon_has_no_portals_to_go_round():
+    mesh = build_mesh(shapely.box(0.0, 0.0, 4.0, 3.0)).mesh
+    assert make_interval_slots(1, mesh, 64).sides["portal"].tolist() == [0] * 4
+    world = Polyanya(shapely.box(0.0, 0.0, 4.0, 3.0))
+    goals = point_goals(world.mesh, np.array([[3.0, 2.0]]))
+    for is_shared in (0, 1):
+        found = world.search(np.array([1.0, 1.0]), goals, 0.2, is_shared=is_shared)
+        assert found == (FOUND, pytest.approx(np.sqrt(5.0)))
 
 
 def test_a_search_that_gets_more_room_copies_nothing_of_any_slot_while_there_are_rows():
