@@ -19,13 +19,14 @@ EXAMPLES = [
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("name", "heading"), EXAMPLES)
-def test_the_example_of_a_page_prints_what_the_page_shows(name, heading):
+def test_the_examples_of_a_page_print_what_the_page_shows(name, heading):
     page = (DOCS / name).read_text(encoding="utf-8")
     if heading:  # up to the next one, of any rank
         page = page[page.index(f"\n{heading}") + 1 :].split("\n##")[0]
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    shown = re.findall(r"```console\n(.*?)```", page, re.DOTALL)[0]
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, name, "exec"), {})
-    assert printed.getvalue() == shown
+    examples = re.findall(r"```python\n(.*?)```\n\n```console\n(.*?)```", page, re.DOTALL)
+    assert len(examples) == len(re.findall("^```python$", page, re.MULTILINE)) > 0
+    for code, shown in examples:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, name, "exec"), {})
+        assert printed.getvalue() == shown

@@ -15,10 +15,6 @@ from crowdsim.geometry.lengths import hypots
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.portal_points import PortalPoints
 
-# How far apart the points of one portal are of which nodes are made. Nearer, the search over areas judges
-# paths better and takes longer.
-APART_M = 10.0
-
 
 class AreaNodes(NamedTuple):
     """Areas and the nodes between them.
@@ -59,7 +55,12 @@ class AreaNodes(NamedTuple):
 
 
 def place_nodes(
-    mesh: NavMesh, points: PortalPoints, area: NDArray[np.int32], *, is_sparse: bool = False
+    mesh: NavMesh,
+    points: PortalPoints,
+    area: NDArray[np.int32],
+    apart_m: float,
+    *,
+    is_sparse: bool = False,
 ) -> AreaNodes:
     """Return the nodes between the areas of polygons, (np,).
 
@@ -68,6 +69,9 @@ def place_nodes(
     mesh : NavMesh
     points : PortalPoints
     area : (np,) int32
+    apart_m : float
+        About how far apart the points of one portal are of which nodes are made. Nearer, the search over
+        areas judges paths better and takes longer.
     is_sparse : bool
         One node for each two areas, on either side, in the middle of their longest portal.
     """
@@ -77,7 +81,7 @@ def place_nodes(
     edge = np.flatnonzero(is_border & (np.arange(mesh.edge_count) < twin))  # once for both sides
     first, size = points.start[edge].astype(np.int64), np.diff(points.start)[edge].astype(np.int64)
     length = hypots(*(mesh.vertex[mesh.edge_end[edge], :2] - mesh.vertex[mesh.edge_vertex[edge], :2]).T)
-    count = np.clip(np.round(length / APART_M).astype(np.int64), 1, size)
+    count = np.clip(np.round(length / apart_m).astype(np.int64), 1, size)
     if is_sparse:
         pair = np.sort(np.column_stack([own[edge], other[edge]]), axis=1)
         longest = np.lexsort((edge, -length, pair[:, 1], pair[:, 0]))

@@ -38,12 +38,11 @@ from crowdsim.navigation.hierarchy.search import (
     SINCE,
     STATE_SIZE,
     TREE_BEFORE,
-    WIDTH_STEP_M,
-    WIDTH_STEPS,
     AreaSearch,
     advance_area_search,
     begin_area_search,
 )
+from crowdsim.navigation.hierarchy.widths import classes_of, find_widths
 from crowdsim.navigation.mesh.build import MeshParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planning.mesh_planner import CostParameters, MeshPlanner
@@ -67,6 +66,7 @@ from crowdsim.tunable import param
 # Points of a portal: near its ends, where paths bend, and between them as far apart as this. The ground that
 # is searched is that of a path, and strings are pulled in it.
 APART_M, MOST_POINTS = 8.0, 5
+NODES_APART_M = 10.0  # Of one portal.
 POINTS_OF_AN_EDGE = 2  # About, walls included: 1.8 measured in a city.
 KNOWN_COSTS = KnownCosts()
 # Areas that go to the disk cache together when they have been measured: they take some 0.1 s; fewer are as
@@ -131,6 +131,14 @@ class HierarchyParameters:
     )
 
 
+def spacing(size: float) -> tuple[float, float]:
+    """Return how far apart points of a portal are, and those of which nodes are made (m), for areas of a
+    size: what a path loses at a border is to be a small share of an area.
+    """
+    share = min(1.0, size / USUAL_AREA_M)
+    return share * APART_M, share * NODES_APART_M
+
+
 @inlined_kernel
 def _begin(search, work, slot, job):
     if search.state[slot, SINCE] >= search.most_since:
@@ -177,11 +185,6 @@ def _named(group: str, arrays: NamedTuple) -> dict[str, NDArray[Any]]:
     return {f"{group}.{name}": each for name, each in arrays._asdict().items()}
 
 
-def _steps_of(width: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return how many steps of the graph widths (m) are, rounded up."""
-    return np.ceil(width / WIDTH_STEP_M).astype(np.int64)
-
-
 serve_area_slots = serve_loop("serve_area_slots", _begin, _advance, _finish)
 
 
@@ -208,6 +211,8 @@ class AreaSearches(Searches):
     Attributes
     ----------
     nodes : AreaNodes
+    widths : (k,) float64, m
+        Those for which layers of the graph can be made.
     measured : int
         Areas that were measured, and not known.
     """
@@ -229,27 +234,31 @@ class AreaSearches(Searches):
         super().__init__(mesh, goals, count)
         self._over_centres = nodes == "centres"
         self._key = key_of(__file__, [key, repr((size, nodes, costs)).encode()]) if key else b""
-        self._points, self.nodes = self._graph(size)
+        self._points, self.nodes, self.widths = self._graph(size)
         self._costs, self._weight, self._workspace = costs, weight, workspace
         self._start, self.measured = starts_of_costs(self.nodes), 0
         self._layers = np.zeros((0, int(self._start[-1])))
-        self._layer_of = np.full(WIDTH_STEPS, NO_LAYER, dtype=np.int64)
+        self._layer_of = np.full(len(self.widths), NO_LAYER, dtype=np.int64)
+        self._asked = np.zeros((len(self.widths), 2))  # for each, the least and the greatest that came for it
         self._empty_slots(count)
 
-    def _graph(self, size: float) -> tuple[PortalPoints, AreaNodes]:
-        """Return the points of portals and the nodes between areas of a size (m)."""
+    def _graph(self, size: float) -> tuple[PortalPoints, AreaNodes, NDArray[np.float64]]:
+        """Return the points of portals, the nodes between areas of a size (m), and the widths of layers."""
 
         def make() -> dict[str, NDArray[Any]]:
-            points = place_points(self._mesh, APART_M, MOST_POINTS)
-            nodes = place_nodes(
-                self._mesh, points, find_areas(self._mesh, size), is_sparse=self._over_centres
-            )
-            return {**_named("points", points), **_named("nodes", nodes)}
+            points_apart, nodes_apart = spacing(size)
+            points = place_points(self._mesh, points_apart, MOST_POINTS)
+            area = find_areas(self._mesh, size)
+            nodes = place_nodes(self._mesh, points, area, nodes_apart, is_sparse=self._over_centres)
+            return {
+                **_named("points", points), **_named("nodes", nodes), "widths": find_widths(self._mesh)
+            }  # fmt: skip
 
         arrays = self._arrays("graphs", [], make)
         return (
             PortalPoints(*(arrays[f"points.{name}"] for name in PortalPoints._fields)),
             AreaNodes(*(arrays[f"nodes.{name}"] for name in AreaNodes._fields)),
+            arrays["widths"],
         )
 
     def _arrays(
@@ -291,7 +300,7 @@ class AreaSearches(Searches):
         search = AreaSearch(
             self._ground, self._slots, self._state, self._marks, self._gate, self._crossing, self._path,
             self._known_cost, self._mesh, self._goals, self._points, self._scratch, self.nodes,
-            self._start, self._layers, self._layer_of, self._workspace, own, MOST_SINCE,
+            self._start, self._layers, self.widths, self._layer_of, self._workspace, own, MOST_SINCE,
         )  # fmt: skip
         holder = holder_of(self._mesh.vertex)
         while True:
@@ -316,41 +325,56 @@ class AreaSearches(Searches):
 
     def _make_layers(self, width: NDArray[np.float64]) -> None:
         """Make the layers of the graph that widths (m) need."""
-        steps = np.unique(_steps_of(width))
-        new = [step for step in steps[steps < WIDTH_STEPS].tolist() if self._layer_of[step] == NO_LAYER]
-        for step in new:
-            layers = np.flatnonzero(self._layer_of != NO_LAYER)
-            made = [*layers[np.argsort(self._layer_of[layers])].tolist(), step]
-            self._layer_of[step] = len(self._layers)
-            self._layers = self._arrays("areas", [repr(made).encode()], partial(self._with_layer, step))[
-                "cost"
-            ]
-            if self._key:
-                KNOWN_COSTS.note_later(self._keys_for(step), self._start, self._layers[-1])
+        which = classes_of(self.widths, width)
+        width, which = width[which < len(self.widths)], which[which < len(self.widths)]
+        for layer in np.unique(which).tolist():
+            mine = width[which == layer]
+            least, greatest = float(mine.min()), float(mine.max())
+            if self._layer_of[layer] == NO_LAYER:
+                self._asked[layer] = least, greatest
+                self._add_layer(layer)
+            else:
+                self._asked[layer] = (
+                    min(least, self._asked[layer, 0]),
+                    max(greatest, self._asked[layer, 1]),
+                )
+
+    def _add_layer(self, which: int) -> None:
+        """Make the layer of the graph for one of the widths."""
+        layers = np.flatnonzero(self._layer_of != NO_LAYER)
+        made = self.widths[[*layers[np.argsort(self._layer_of[layers])].tolist(), which]].tolist()
+        self._layer_of[which], width = len(self._layers), float(self.widths[which])
+        self._layers = self._arrays("areas", [repr(made).encode()], partial(self._with_layer, width))["cost"]
+        if self._key:
+            KNOWN_COSTS.note_later(self._keys_for(width), self._start, self._layers[-1])
 
     def make_layers_of(self, other: AreaSearches) -> None:
-        """Make the layers that others have made."""
-        self._make_layers(WIDTH_STEP_M * np.flatnonzero(other._layer_of != NO_LAYER).astype(np.float64))
+        """Make the layers that the agents of others may need, of which those have made some. On other ground
+        there are other gaps.
+        """
+        asked = other._asked[other._layer_of != NO_LAYER]
+        first, last = classes_of(self.widths, asked.T)
+        for one, end, ends in zip(first.tolist(), last.tolist(), asked.tolist(), strict=True):
+            self._make_layers(np.array([*ends, *self.widths[one:end].tolist()]))
 
-    def _with_layer(self, step: int) -> dict[str, NDArray[Any]]:
-        """Return the layers of the graph with one more, for a width in steps."""
-        return {"cost": np.concatenate([self._layers, self._measured(step)[None]])}
+    def _with_layer(self, width: float) -> dict[str, NDArray[Any]]:
+        """Return the layers of the graph with one more, for a width (m)."""
+        return {"cost": np.concatenate([self._layers, self._measured(width)[None]])}
 
-    def _keys_for(self, step: int) -> Callable[[], list[bytes]]:
-        """Return what makes the keys of areas for a width in steps."""
+    def _keys_for(self, width: float) -> Callable[[], list[bytes]]:
+        """Return what makes the keys of areas for a width (m)."""
         fastest = float(self._ground.measure[0, FASTEST])
         return partial(
-            keys_of, self._mesh, self._points, self.nodes, step * WIDTH_STEP_M, self._costs, fastest,
-            self._over_centres,
-        )  # fmt: skip
+            keys_of, self._mesh, self._points, self.nodes, width, self._costs, fastest, self._over_centres
+        )
 
-    def _measured(self, step: int) -> NDArray[np.float64]:
-        """Return what paths through all areas cost for a width in steps:
+    def _measured(self, width: float) -> NDArray[np.float64]:
+        """Return what paths through all areas cost for a width (m):
         of areas that are as they were in a graph before, that is known, and many new ones come from the disk
         cache where a process before has measured the same.
         """
         costs = AreaCosts(self._start, np.full(int(self._start[-1]), np.inf))
-        keys = self._keys_for(step)()
+        keys = self._keys_for(width)()
         known = [KNOWN_COSTS[key] for key in keys]
         sizes = np.diff(costs.start).tolist()  # what a file says may be wrong
         known = [
@@ -367,7 +391,7 @@ class AreaSearches(Searches):
             self.measured += len(new)
             slots = make_slots(1, len(self._points.edge))
             price_slots(slots, self._mesh, self._costs)
-            work = (0, len(new), self._mesh, self._points, self.nodes, slots, 0, step * WIDTH_STEP_M, new)
+            work = (0, len(new), self._mesh, self._points, self.nodes, slots, 0, width, new)
             if self._over_centres:
                 measure_over_centres(*work, *find_centres(self._mesh, self.nodes.area), costs)
             else:
@@ -413,15 +437,16 @@ class AreaSearches(Searches):
         )
         saved.require(is_active | (made == 0), "made", "the slot has nothing to look for")
         in_hand = queue.in_hand
-        steps = queue.keys & ((1 << 32) - 1)  # of the width, see `HierarchicalPlanner._gap_class`
-        is_same = (in_hand["goal"] == goal) & (_steps_of(in_hand["width"]) == steps)
+        of_width = queue.keys & ((1 << 32) - 1)  # which of the widths, see `HierarchicalPlanner._gap_class`
+        saved.require(~is_tree | (of_width < len(self.widths)), "tree_goal", "no tree is for such widths")
+        is_same = (in_hand["goal"] == goal) & (classes_of(self.widths, in_hand["width"]) == of_width)
         saved.require(
             ~(is_tree & is_active) | is_same, "tree_goal", "the request in hand is for another tree"
         )
         requests = np.zeros(count, dtype=in_hand.dtype)
         requests["goal"], requests["width"], requests["polygon"] = (
             np.maximum(goal, 0),
-            np.where(is_tree, steps, 0) * WIDTH_STEP_M,
+            self.widths[np.where(is_tree, of_width, 0)],
             NO_START,
         )
         for which, grant, wanted, asked in (
@@ -481,7 +506,7 @@ class HierarchicalPlanner(MeshPlanner):
         """Return the layers of the graph of agents: those of one layer share a tree, and search on their own
         where the ground is theirs.
         """
-        return _steps_of(2.0 * np.asarray(radius, dtype=np.float64))
+        return classes_of(self.searches.widths, 2.0 * np.asarray(radius, dtype=np.float64))
 
     def _backend(self, kind: str) -> type[Searches]:
         return AreaSearches

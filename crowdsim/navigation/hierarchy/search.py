@@ -88,10 +88,6 @@ STATE_SIZE = 13
 AT_GOAL = -2  # In place of the next node: the goal is in the area to which the node leads.
 NO_NODE = -1  # No path over areas is known.
 NO_LAYER = -1
-# The graph is made for widths that are multiples of this; an agent's is rounded up. Larger makes fewer
-# layers, and sends more agents round gaps that they would pass.
-WIDTH_STEP_M = 0.125
-WIDTH_STEPS = 512
 # What a path may cost of what that over areas does. Smaller searches all ground of a path again more often.
 MOST_COST = 1.01
 
@@ -124,8 +120,10 @@ class AreaSearch(NamedTuple):
     cost_start : (areas + 1,) int64
     cost : (layers, m) float64, m
         See `crowdsim.navigation.hierarchy.graph.AreaCosts`.
-    layer_of : (512,) int64
-        Layer of each width in steps; NO_LAYER where there is none.
+    widths : (k,) float64, m
+        Those for which layers can be made, see `crowdsim.navigation.hierarchy.widths`.
+    layer_of : (k,) int64
+        Layer for each of them; NO_LAYER where there is none.
     workspace : int
         Areas that are searched at a time.
     own : int
@@ -148,16 +146,11 @@ class AreaSearch(NamedTuple):
     nodes: AreaNodes
     cost_start: NDArray[np.int64]
     cost: NDArray[np.float64]
+    widths: NDArray[np.float64]
     layer_of: NDArray[np.int64]
     workspace: int
     own: int
     most_since: int
-
-
-@inlined_kernel
-def steps_of(width):
-    """Return how many steps a width (m) is, rounded up."""
-    return np.int64(np.ceil(width / WIDTH_STEP_M))
 
 
 @lean_kernel
@@ -180,8 +173,8 @@ def begin_area_search(search, slot, goal, width, x, y, polygon, is_shared):
     state, tree, ground = search.state, search.tree, search.ground
     header, measure = tree.header, tree.measure
     keeps_tree = is_shared == 1 and header[slot, IS_SEEDED] == 1
-    steps = steps_of(width)
-    state[slot, LAYER] = search.layer_of[steps] if steps < WIDTH_STEPS else NO_LAYER
+    which = np.searchsorted(search.widths, width)
+    state[slot, LAYER] = search.layer_of[which] if which < search.widths.size else NO_LAYER
     state[slot, START_AREA] = search.nodes.area[polygon] if polygon >= 0 else NONE
     state[slot, MADE], state[slot, TREE_BEFORE] = 0, 0
     header[slot, STATUS], header[slot, GOAL], header[slot, START_POLYGON] = PENDING, goal, polygon
@@ -197,7 +190,7 @@ def begin_area_search(search, slot, goal, width, x, y, polygon, is_shared):
     else:
         header[slot, GENERATION] += 1
         header[slot, HEAP_SIZE], header[slot, EXPANSIONS], header[slot, IS_SEEDED] = 0, 0, 0
-        begin_flood(ground, slot, steps * WIDTH_STEP_M)  # for all that share the tree
+        begin_flood(ground, slot, search.widths[which])  # for all that share the tree
         ground.header[slot, GOAL] = goal
         ground.measure[slot, PIECE_BOUND] = -1.0
         choose_piece(ground.header, ground.measure, slot, search.goals)

@@ -11,7 +11,9 @@ would count for much.
 Searching backwards makes the costs independent of the start, so that one search can serve all agents with the
 same goal and the same passable edges; and since ties are broken by the lowest parent and a search goes on
 until nothing that could tie is left, a search of one's own (with the straight-line heuristic) and a shared
-one (without) give the very same corridor. Only where the heuristic is weighed with more than 1 can a search
+one (without) give the very same corridor to agents of one radius. To a region a tree leads for the radius of
+the agent that asked first: walls keep wider ones farther off its rim, and of two paths that differ by less
+than that another may then be the cheapest. Only where the heuristic is weighed with more than 1 can a search
 of one's own give a corridor that costs more, at most that many times as much.
 
 All searches live in rows of the same arrays, called slots; what a slot visited is marked by its generation,

@@ -33,8 +33,9 @@ class ShareParameters:
         True,
         "",
         why="one backward search serves all agents with the same goal that can pass the same gaps; off, "
-        "each looks for itself; paths cost the same, but for a "
-        "weight above 1, with which they can be dearer alone",
+        "each looks for itself; paths cost the same, but to regions, off whose rims walls keep agents by "
+        "their radii: there it is that of the agent that asked first; with a weight above 1 they can be "
+        "dearer alone",
     )
 
 

@@ -16,11 +16,11 @@ from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.hierarchy import planner as planner_module
 from crowdsim.navigation.hierarchy.areas import find_areas, find_centres
 from crowdsim.navigation.hierarchy.known import KnownCosts
-from crowdsim.navigation.hierarchy.nodes import APART_M as NODES_APART_M
 from crowdsim.navigation.hierarchy.nodes import place_nodes
-from crowdsim.navigation.hierarchy.planner import APART_M, MOST_POINTS, HierarchicalPlanner
-from crowdsim.navigation.hierarchy.search import AREAS, MOST_COST, WIDTH_STEP_M
+from crowdsim.navigation.hierarchy.planner import MOST_POINTS, HierarchicalPlanner, spacing
+from crowdsim.navigation.hierarchy.search import AREAS, MOST_COST
 from crowdsim.navigation.hierarchy.straight import cross_straight
+from crowdsim.navigation.hierarchy.widths import WIDTH_STEP_M, classes_of
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.planning.portals import FoundCorridors
@@ -35,6 +35,7 @@ from tests.reference.hierarchy import Twin, areas_of
 from tests.reference.mesh import depth_in_polygon
 
 ALONE = ShareParameters(share_searches=False)
+POINTS_APART_M, NODES_APART_M = spacing(3.0)
 
 
 def asked_on(mesh, ground, count, seed, radius, clearance=0.3):
@@ -83,7 +84,9 @@ def test_areas_are_what_one_gets_to_within_a_square(seed):
 
 def test_each_node_has_one_at_its_place_that_leads_back():
     mesh = build_mesh(rooms(2)).mesh
-    nodes = place_nodes(mesh, place_points(mesh, APART_M, MOST_POINTS), find_areas(mesh, 3.0))
+    nodes = place_nodes(
+        mesh, place_points(mesh, POINTS_APART_M, MOST_POINTS), find_areas(mesh, 3.0), NODES_APART_M
+    )
     back = nodes.twin[nodes.twin]
     assert len(back) > 40 and np.array_equal(back, np.arange(len(back)))
     assert np.array_equal(nodes.place, nodes.place[nodes.twin])
@@ -102,7 +105,9 @@ def test_what_a_path_over_areas_costs_is_what_the_definition_says(seed):
     for row in range(len(asked.goal)):
         planner = HierarchicalPlanner(mesh, asked.goals, ALONE, 3.0)
         answers_of(planner, asked, slice(row, row + 1))
-        twin = Twin(mesh, asked.goals, row, 2.0 * WIDTH_STEP_M, 3.0, APART_M, MOST_POINTS, NODES_APART_M)
+        twin = Twin(
+            mesh, asked.goals, row, 2.0 * WIDTH_STEP_M, 3.0, POINTS_APART_M, MOST_POINTS, NODES_APART_M
+        )
         goal_polygon = asked.goals.piece_polygon[asked.goals.goal_start[row]]
         if twin.area[goal_polygon] == twin.area[asked.polygon[row]]:
             continue
@@ -130,7 +135,13 @@ def test_a_path_is_found_where_any_is_and_costs_hardly_more_than_over_areas(seed
     length = FoundCorridors(planner, asked).lengths()[found]
     shortest = FoundCorridors(MeshPlanner(mesh, asked.goals, ALONE, "optimal"), asked).lengths()[found]
     assert np.all(length >= shortest - 2e-2)  # bodies' shortest paths are that exact, see navigation.md
-    assert np.mean(length / shortest) < 1.05
+    # those that no gap keeps from where the layer of their width does not lead
+    width = 2.0 * asked.radius[found]
+    layer = planner.searches.widths[classes_of(planner.searches.widths, width)]
+    gap = np.concatenate([mesh.edge_width, mesh.pair_width])
+    is_exact = ~np.any((gap >= width[:, None]) & (gap < layer[:, None]), axis=1)
+    assert is_exact.mean() > 0.7
+    assert np.mean(length / shortest) < 1.01 and np.max((length / shortest)[is_exact]) < 1.03
 
 
 def depth_in(mesh, polygon, places):
@@ -168,19 +179,27 @@ def test_in_a_city_paths_are_hardly_longer_than_the_shortest(workspace):
 
 
 def test_a_gap_that_the_graph_takes_for_too_narrow_is_found_on_the_ground():
-    """Widths are rounded up for the graph: 0.4 m to 0.5 m."""
+    """Of gaps in 1/32 m the narrowest and the widest count, here those between pillars:
+    an agent of 0.445 m is searched for as one of 0.465 m.
+    """
     wall = shapely.box(13.4, 0.0, 13.6, 5.0) | shapely.box(13.4, 5.45, 13.6, 12.0)
-    ground = shapely.box(0.0, 0.0, 27.0, 12.0) - wall
+    pillars = [shapely.box(x, y, x + 1.0, y + 1.0) for x, y in ((4, 4), (5.44, 4), (4, 8), (5.465, 8))]
+    ground = shapely.box(0.0, 0.0, 27.0, 12.0) - shapely.union_all([wall, *pillars])
     mesh = build_tiles(ground, 3.0)[0].mesh
     goals = cut_goals(mesh, [GoalShape(shapely.Point(26.0, 11.0), reach=0.2)])
-    start = np.array([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
-    radius = np.array([0.2, 0.22, 0.23])
-    asked = Asked(mesh, goals, start, located(mesh, start), np.zeros(3, dtype=np.int32), radius)
-    planner = HierarchicalPlanner(mesh, goals, ALONE, 3.0)
-    answers, _ = answers_of(planner, asked)
-    assert answers.status.tolist() == [FOUND, FOUND, UNREACHABLE]
-    assert planner.searches._state[0, AREAS] == 0  # no path over areas
-    assert_walkable(asked, answers)
+    for radius, status, is_over_areas in (
+        (0.2, FOUND, True),
+        (0.2225, FOUND, False),
+        (0.23, UNREACHABLE, False),
+    ):
+        start = np.array([[1.0, 1.0]])
+        one = np.zeros(1, dtype=np.int32)
+        asked = Asked(mesh, goals, start, located(mesh, start), one, np.array([radius]))
+        planner = HierarchicalPlanner(mesh, goals, ALONE, 3.0)
+        answers, _ = answers_of(planner, asked)
+        assert answers.status.tolist() == [status]
+        assert (planner.searches._state[0, AREAS] > 0) == is_over_areas
+        assert_walkable(asked, answers)
 
 
 def test_the_straight_path_over_areas_bends_at_their_portals_only():
@@ -279,7 +298,7 @@ def test_over_a_centre_costs_are_those_to_it_and_from_it(seed):
     nodes, points, seen = searches.nodes, searches._points, 0
     for area in range(nodes.area_count):
         goals = cut_goals(mesh, [GoalShape(shapely.Point(middle[area]), reach=0.2)])
-        twin = Twin(mesh, goals, 0, 0.25, 3.0, APART_M, MOST_POINTS, NODES_APART_M)
+        twin = Twin(mesh, goals, 0, 0.25, 3.0, POINTS_APART_M, MOST_POINTS, NODES_APART_M)
         away = twin.within_goal()
         first, last = nodes.start[area], nodes.start[area + 1]
         costs = searches._layers[0][searches._start[area] : searches._start[area + 1]]
