@@ -23,7 +23,8 @@ from crowdsim.saved import Arrays, Saved
 # Bytes of costs that are kept, the last ones used: some twenty graphs of a city of 10 km.
 MOST_BYTES = 512 << 20
 KEY_BYTES = 16
-MOST_LATER = 4  # Graphs of which costs are known later: that of the ground before is what a change asks for.
+# Layers of graphs of which costs are known later: those of the ground before are what a change asks for.
+MOST_LATER = 16
 WALL, BORDER = -1, -2  # In place of the twin of a half-edge.
 # What makes the keys of areas, and their costs as in `AreaCosts`.
 Later = tuple[Callable[[], list[bytes]], NDArray[np.int64], NDArray[np.float64]]
@@ -98,14 +99,16 @@ class KnownCosts:
             self[key.tobytes()] = each
 
 
-def keys_of(mesh: NavMesh, points: PortalPoints, nodes: AreaNodes, *what: Any) -> list[bytes]:
-    """Return a key of each area, the same for the same ground.
+def keys_of(mesh: NavMesh, points: PortalPoints, nodes: AreaNodes, width: float, *what: Any) -> list[bytes]:
+    """Return a key of each area, the same for the same ground and for agents that pass the same gaps of it.
 
     Parameters
     ----------
     mesh : NavMesh
     points : PortalPoints
     nodes : AreaNodes
+    width : float, m
+        Of agents.
     what
         Numbers and words on which costs depend besides.
     """
@@ -130,12 +133,19 @@ def keys_of(mesh: NavMesh, points: PortalPoints, nodes: AreaNodes, *what: Any) -
         (pair_start, (mesh.pair_width[pair],)),
         (point_start, (points.point[point], nodes.of_point[point] >= 0)),
     )
+    # the narrowest gap of each area that they pass says which others they do
+    narrowest = np.full(nodes.area_count, np.inf)
+    for start, gap in ((edge_start, mesh.edge_width[edge]), (pair_start, mesh.pair_width[pair])):
+        if nodes.area_count:
+            passed = np.where(gap >= width, gap, np.inf)
+            narrowest = np.minimum(narrowest, np.minimum.reduceat(passed, start[:-1]))
     common = repr(what).encode()
     return [
         hashlib.blake2b(
             b"".join(
                 values[start[area] : start[area + 1]].tobytes() for start, each in parts for values in each
             )
+            + narrowest[area].tobytes()
             + common,
             digest_size=KEY_BYTES,
         ).digest()

@@ -239,7 +239,8 @@ class AreaSearches(Searches):
         self._start, self.measured = starts_of_costs(self.nodes), 0
         self._layers = np.zeros((0, int(self._start[-1])))
         self._layer_of = np.full(len(self.widths), NO_LAYER, dtype=np.int64)
-        self._asked = np.zeros((len(self.widths), 2))  # for each, the least and the greatest that came for it
+        # for each of them the least and the greatest that agents came with
+        self._asked = np.full((2, len(self.widths)), [[np.inf], [-np.inf]])
         self._empty_slots(count)
 
     def _graph(self, size: float) -> tuple[PortalPoints, AreaNodes, NDArray[np.float64]]:
@@ -326,56 +327,53 @@ class AreaSearches(Searches):
     def _make_layers(self, width: NDArray[np.float64]) -> None:
         """Make the layers of the graph that widths (m) need."""
         which = classes_of(self.widths, width)
-        width, which = width[which < len(self.widths)], which[which < len(self.widths)]
-        for layer in np.unique(which).tolist():
-            mine = width[which == layer]
-            least, greatest = float(mine.min()), float(mine.max())
-            if self._layer_of[layer] == NO_LAYER:
-                self._asked[layer] = least, greatest
-                self._add_layer(layer)
-            else:
-                self._asked[layer] = (
-                    min(least, self._asked[layer, 0]),
-                    max(greatest, self._asked[layer, 1]),
-                )
-
-    def _add_layer(self, which: int) -> None:
-        """Make the layer of the graph for one of the widths."""
-        layers = np.flatnonzero(self._layer_of != NO_LAYER)
-        made = self.widths[[*layers[np.argsort(self._layer_of[layers])].tolist(), which]].tolist()
-        self._layer_of[which], width = len(self._layers), float(self.widths[which])
-        self._layers = self._arrays("areas", [repr(made).encode()], partial(self._with_layer, width))["cost"]
-        if self._key:
-            KNOWN_COSTS.note_later(self._keys_for(width), self._start, self._layers[-1])
+        is_one = which < len(self.widths)
+        np.minimum.at(self._asked[0], which[is_one], width[is_one])
+        np.maximum.at(self._asked[1], which[is_one], width[is_one])
+        needed = np.unique(which[is_one])
+        new = needed[self._layer_of[needed] == NO_LAYER]
+        if not len(new):
+            return
+        there = np.flatnonzero(self._layer_of != NO_LAYER)
+        made = np.concatenate([there[np.argsort(self._layer_of[there])], new])
+        first, self._layer_of[made] = len(there), np.arange(len(made))
+        widths = self.widths[new].tolist()
+        self._layers = self._arrays(
+            "areas", [repr(self.widths[made].tolist()).encode()], partial(self._with_layers, widths)
+        )["cost"]
+        for number, each in enumerate(widths if self._key else ()):
+            KNOWN_COSTS.note_later(self._keys_for(each), self._start, self._layers[first + number])
 
     def make_layers_of(self, other: AreaSearches) -> None:
         """Make the layers that the agents of others may need, of which those have made some. On other ground
         there are other gaps.
         """
-        asked = other._asked[other._layer_of != NO_LAYER]
-        first, last = classes_of(self.widths, asked.T)
-        for one, end, ends in zip(first.tolist(), last.tolist(), asked.tolist(), strict=True):
-            self._make_layers(np.array([*ends, *self.widths[one:end].tolist()]))
+        asked = other._asked[:, other._layer_of != NO_LAYER]
+        first, last = classes_of(self.widths, asked)
+        between = [self.widths[one:end] for one, end in zip(first.tolist(), last.tolist(), strict=True)]
+        self._make_layers(np.concatenate([asked.ravel(), *between]))
 
-    def _with_layer(self, width: float) -> dict[str, NDArray[Any]]:
-        """Return the layers of the graph with one more, for a width (m)."""
-        return {"cost": np.concatenate([self._layers, self._measured(width)[None]])}
+    def _with_layers(self, widths: list[float]) -> dict[str, NDArray[Any]]:
+        """Return the layers of the graph with more, for some widths (m)."""
+        here: dict[bytes, NDArray[np.float64]] = {}
+        more = [self._measured(each, here)[None] for each in widths]
+        return {"cost": np.concatenate([self._layers, *more])}
 
     def _keys_for(self, width: float) -> Callable[[], list[bytes]]:
         """Return what makes the keys of areas for a width (m)."""
         fastest = float(self._ground.measure[0, FASTEST])
-        return partial(
-            keys_of, self._mesh, self._points, self.nodes, width, self._costs, fastest, self._over_centres
-        )
+        # whether an agent gets off a centre depends on its width as well
+        of_centres = width if self._over_centres else None
+        return partial(keys_of, self._mesh, self._points, self.nodes, width, self._costs, fastest, of_centres)
 
-    def _measured(self, width: float) -> NDArray[np.float64]:
+    def _measured(self, width: float, here: dict[bytes, NDArray[np.float64]]) -> NDArray[np.float64]:
         """Return what paths through all areas cost for a width (m):
         of areas that are as they were in a graph before, that is known, and many new ones come from the disk
-        cache where a process before has measured the same.
+        cache where a process before has measured the same. `here` is known besides, and gets what is new.
         """
         costs = AreaCosts(self._start, np.full(int(self._start[-1]), np.inf))
         keys = self._keys_for(width)()
-        known = [KNOWN_COSTS[key] for key in keys]
+        known = [here[key] if key in here else KNOWN_COSTS[key] for key in keys]
         sizes = np.diff(costs.start).tolist()  # what a file says may be wrong
         known = [
             each if each is not None and len(each) == size else None
@@ -403,8 +401,10 @@ class AreaSearches(Searches):
             costs.cost[entry] = kept_arrays("areas", __file__, parts, measure)["cost"]
         elif len(new):
             measure()
-        for area in new.tolist() if not self._key else ():
-            KNOWN_COSTS[keys[area]] = costs.cost[costs.start[area] : costs.start[area + 1]].copy()
+        for area in new.tolist():
+            here[keys[area]] = costs.cost[costs.start[area] : costs.start[area + 1]]
+            if not self._key:
+                KNOWN_COSTS[keys[area]] = here[keys[area]].copy()
         return costs.cost
 
     def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:

@@ -249,16 +249,17 @@ def test_when_a_tile_changes_only_its_own_areas_are_measured_anew(monkeypatch, n
         return planner.searches
 
     first, again = graph(), graph()
-    assert first.measured == 2 * first.nodes.area_count and again.measured == 0
-    assert np.array_equal(first._layers, again._layers)
+    # no gap is between 1/2 and 5/8 m wide, so that what paths cost is measured once for both
+    assert first.measured == first.nodes.area_count and again.measured == 0
+    assert np.array_equal(first._layers, again._layers) and len(first._layers) == 2
     out = tiles.tile_named(5, 5)
     tiles.change(remove=[out])
     changed = graph()
     # those of its neighbours have fewer nodes now: at most a few areas in each of four tiles
-    assert 2 <= changed.measured <= 2 * 24 < first.nodes.area_count
+    assert 1 <= changed.measured <= 24 < first.nodes.area_count
     monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
     anew = graph()
-    assert anew.measured == 2 * anew.nodes.area_count
+    assert anew.measured == anew.nodes.area_count
     assert np.array_equal(anew._layers, changed._layers)
     tiles.change(add=[out])
     back = graph()
@@ -381,7 +382,9 @@ def test_costs_of_large_ground_are_measured_once_and_lie_on_disk_for_the_next_pr
     file.write_bytes(file.read_bytes()[:-100])
     spoilt = graph(0.4)
     assert spoilt.measured == first.measured and np.array_equal(spoilt._layers, first._layers)
-    assert graph(0.6).measured == first.measured
+    # over portals it counts which gaps agents pass, and here they pass the same
+    assert graph(0.6).measured == (first.measured if nodes == "centres" else 0)
+    assert graph(3.0).measured > 0
     tiles.change(remove=[tiles.tile_named(5, 5)])
     assert graph(0.4).measured > 0
 
