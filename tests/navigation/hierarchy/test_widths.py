@@ -7,6 +7,8 @@ import shapely
 from crowdsim.geometry.made_city import make_city
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.hierarchy import planner as planner_module
+from crowdsim.navigation.hierarchy.known import KnownCosts
 from crowdsim.navigation.hierarchy.planner import HierarchicalPlanner
 from crowdsim.navigation.hierarchy.widths import (
     GAPS_APART_M,
@@ -76,3 +78,19 @@ def test_a_wheelchair_goes_through_a_door_that_it_fits_through(radius, nodes):
     in_wall = middle[np.abs(middle[:, 0] - 10.0) < 0.2, 1]
     assert len(in_wall) > 0
     assert np.all(in_wall < 3.0) == (2.0 * radius <= 0.8)
+
+
+def test_layers_for_ground_to_come_are_those_that_the_agents_of_now_will_need(monkeypatch):
+    """Its gaps tell some of them apart that one layer serves now."""
+    monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
+    monkeypatch.setattr(planner_module, "LEAST_KEPT_AREAS", 10**9)
+    before, after = (build_tiles(two_doors(width), 5.0)[0].mesh for width in (0.8, 0.45))
+    planner = HierarchicalPlanner(before, cut_goals(before, []), size=5.0)
+    width = np.array([0.42, 0.44, 0.48])
+    planner.searches._make_layers(width)
+    assert len(planner.searches._layers) == 1
+    planner.foresee(after)
+    then = HierarchicalPlanner(after, cut_goals(after, []), size=5.0).searches
+    then._make_layers(width)
+    assert len(then._layers) == 2 and then.measured == 0
+    assert not np.array_equal(*then._layers)  # the one leads through the door
