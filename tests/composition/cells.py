@@ -325,7 +325,9 @@ def _look_at_terrain(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame
         if choices["avoidance"] == "none":  # without avoidance bodies meet, and are pushed apart
             return
         assert np.percentile(slow, 95) <= fastest * SLOW_SPEED * TOP_SPEED + 0.05
-        assert np.percentile(quick, 90) > 1.2 or choices["speed law"] != "none"
+        # members of parties stand for each other: fewer steps are quick ones, under `mesh` as well
+        share = 95 if choices["together"] == "parties" else 90
+        assert np.percentile(quick, share) > 1.2 or choices["speed law"] != "none"
 
 
 def _look_at_bed(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:

@@ -55,6 +55,7 @@ from crowdsim.navigation.planning.work import Work
 from crowdsim.navigation.search.a_star import FASTEST, copy_corridor, corridor_size, make_slots
 from crowdsim.navigation.search.ground_filter import GroundPrices
 from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
+from crowdsim.navigation.search.portal_points import APART_M as LEAST_APART_M
 from crowdsim.navigation.search.portal_points import PortalPoints, place_points
 from crowdsim.navigation.search.portal_prices import set_prices
 from crowdsim.navigation.search.sharing import NO_TREE, ShareParameters
@@ -133,10 +134,11 @@ class HierarchyParameters:
 
 def spacing(size: float) -> tuple[float, float]:
     """Return how far apart points of a portal are, and those of which nodes are made (m), for areas of a
-    size: what a path loses at a border is to be a small share of an area.
+    size: what a path loses at a border is to be a small share of an area. Not nearer to each other than where
+    all ground is searched.
     """
     share = min(1.0, size / USUAL_AREA_M)
-    return share * APART_M, share * NODES_APART_M
+    return max(LEAST_APART_M, share * APART_M), max(LEAST_APART_M, share * NODES_APART_M)
 
 
 @inlined_kernel
