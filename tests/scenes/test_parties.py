@@ -106,22 +106,18 @@ def test_larger_parties_are_slower_by_what_was_measured(tmp_path, model):
     assert speeds[:, 0] == pytest.approx(1.26, abs=0.01)
 
 
+def of_different_speeds(**more):
+    """Return a corridor with parties of which every fifth member is slow."""
+    slow = {"choice": {"values": [0.6, 1.25], "weights": [1, 4]}}
+    together = {"size": {"choice": {"values": [2, 3, 4, 5]}}}
+    return corridor(6, together, count=20, length=60, group={"speed": slow}, **more)
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("model", "planner", "seed"), EACH, ids=str)
 def test_members_of_different_speeds_come_to_the_exit_together(tmp_path, model, planner, seed):
     """After the test of groups in NIST Technical Note 1822, 2.9: from the first to the last at most 10 s."""
-    slow = {"choice": {"values": [0.6, 1.25], "weights": [1, 4]}}
-    together = {"size": {"choice": {"values": [2, 3, 4, 5]}}}
-    scene = corridor(
-        6,
-        together,
-        count=20,
-        length=60,
-        seed=seed,
-        avoidance=model,
-        navigation=planner,
-        group={"speed": slow},
-    )
+    scene = of_different_speeds(seed=seed, avoidance=model, navigation=planner)
     verdict, parties = recorded(scene, tmp_path)
     assert verdict.arrived == 20
     for frames in parties.values():
@@ -133,18 +129,7 @@ def test_members_of_different_speeds_come_to_the_exit_together(tmp_path, model, 
 
 def test_one_that_waits_is_not_driven_on_by_those_that_come_close_behind(tmp_path):
     """ClearPath evades others by going on: in this scene one of three went 15 m ahead, along the wall."""
-    slow = {"choice": {"values": [0.6, 1.25], "weights": [1, 4]}}
-    together = {"size": {"choice": {"values": [2, 3, 4, 5]}}}
-    scene = corridor(
-        6,
-        together,
-        count=20,
-        length=60,
-        seed=4,
-        avoidance="clearpath",
-        group={"speed": slow},
-        stop={"after": 30},
-    )
+    scene = of_different_speeds(seed=4, avoidance="clearpath", stop={"after": 30})
     _, parties = recorded(scene, tmp_path)
     later = [np.ptp(places[:, 0]) for time, _, places in parties[5] if time > 10]
     assert len(later) > 50 and max(later) < 4.0

@@ -3,7 +3,8 @@ bit, they are.
 
 So when a tile changes, only its own areas are measured anew. Those of a large ground lie in the disk cache,
 too (`AreaSearches`), for the next run on it. What is at hand depends on what was built before, and changes
-nothing but the time: costs are a function of the ground of an area and of the width.
+nothing but the time: costs are a function of the ground of an area and of which of its gaps agents pass, over
+centres of their width as well.
 """
 
 from __future__ import annotations
