@@ -84,17 +84,19 @@ class FreePlaces(NamedTuple):
 
 
 @lean_kernel
-def find_free(place, axis, standing, distance):
+def find_free(place, axis, order, standing, distance):
     """Find the places that agents that stand leave free.
 
     Parameters
     ----------
     place : (n, 2) float64, m
     axis : int
-        0: along is x and across is y; 1: the other way round.
+        0 x or 1 y: places are looked for along it. It decides about the time that it takes, and about nothing
+        else.
+    order : (n,) int64
+        The places, ascending along the axis.
     standing : (3, s) float64, m
-        Where agents stand or are about to, along and across, ascending along the axis; and how far from them
-        places are taken.
+        x and y of where agents stand or are about to, and how far from them places are taken.
     distance : (n,) float64, m
         Receives inf for free places, `TAKEN` for the others.
 
@@ -102,19 +104,22 @@ def find_free(place, axis, standing, distance):
     -----
     Twin: `tests/reference/places.py`.
     """
-    widest = 0.0
-    for other in range(standing.shape[1]):
-        widest = max(widest, standing[2, other])
-    for i in range(place.shape[0]):
-        along, across = place[i, axis], place[i, 1 - axis]
-        is_taken = False
-        other = np.searchsorted(standing[0], along - widest)
-        other = max(0, other - 1)  # the difference is rounded
-        while other < standing.shape[1] and standing[0, other] - along <= widest and not is_taken:
-            off, beside = standing[0, other] - along, standing[1, other] - across
-            is_taken = np.sqrt(off * off + beside * beside) <= standing[2, other]
-            other += 1
-        distance[i] = TAKEN if is_taken else np.inf
+    for i in range(distance.size):
+        distance[i] = np.inf
+    for one in range(standing.shape[1]):
+        along, across, reach = standing[axis, one], standing[1 - axis, one], standing[2, one]
+        low, high = 0, order.size  # the first place that is near enough is from `low` on, before or at `high`
+        while low < high:
+            middle = (low + high) // 2
+            if along - place[order[middle], axis] > reach:
+                low = middle + 1
+            else:
+                high = middle
+        while low < order.size and place[order[low], axis] - along <= reach:
+            off, beside = place[order[low], axis] - along, place[order[low], 1 - axis] - across
+            if np.sqrt(off * off + beside * beside) <= reach:
+                distance[order[low]] = TAKEN
+            low += 1
 
 
 @inlined_kernel

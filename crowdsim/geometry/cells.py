@@ -20,9 +20,9 @@ from crowdsim.kernels.threads import ALONE, Team
 CELLS_PER_AGENT = 4
 # Table cells that a floor with few agents may have, so that a handful spread over a hall need no folding.
 LEAST_CELLS = 256
-# A thread sorts so many agents at least: smaller takes longer to hand over than to do, larger leaves cores
-# idle.
-SORTED_AT_ONCE = 2000
+# A thread sorts so many agents at least: smaller takes longer than one thread does alone, since each counts
+# in a table of its own, larger leaves cores idle.
+SORTED_AT_ONCE = 10_000
 FEW_PLANES = 16  # Up to so many floors are numbered without looking which of them have agents.
 # Rows of slots, and slots of rows, lie anywhere in memory, and those of large crowds not in the nearest
 # cache. Loops over them have what they need so many steps later fetched, so that many are under way at once.

@@ -184,6 +184,7 @@ def block_xxh64(words, words_per_block, seed, out):
 
 # Columns that one call takes, always as many, so that it is compiled once; recordings have some 15.
 _AT_ONCE = 8
+_SHARED_BYTES = 200_000  # Of a call at least, to be shared by threads: they take 20 us.
 _NO_BYTES = (np.zeros(0, dtype=np.uint8),) * _AT_ONCE
 
 
@@ -237,7 +238,9 @@ class ColumnDigests:
             self._look_at(arrays)
         out = np.empty(len(self._calls) * _AT_ONCE, dtype=np.uint64)
         for number, (data, seeds) in enumerate(self._calls):
-            team.run(digest_each, _AT_ONCE, data, seeds, out[number * _AT_ONCE : (number + 1) * _AT_ONCE])
+            at_least = 1 if sum(map(len, data)) >= _SHARED_BYTES else _AT_ONCE
+            found = out[number * _AT_ONCE : (number + 1) * _AT_ONCE]
+            team.run(digest_each, _AT_ONCE, data, seeds, found, at_least=at_least)
         return out[: len(arrays)]
 
     def _look_at(self, arrays: list[NDArray[Any]]) -> None:

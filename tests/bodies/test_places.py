@@ -21,8 +21,9 @@ def along(axis, found, *more):
 
 
 def are_free(place, standing, reach, axis=0):
-    distance = np.empty(len(place))
-    find_free(np.asarray(place, dtype=np.float64), axis, along(axis, standing, reach), distance)
+    place, distance = np.asarray(place, dtype=np.float64), np.empty(len(place))
+    stands = np.concatenate([np.reshape(standing, (-1, 2)).T, [reach]])
+    find_free(place, axis, np.argsort(place[:, axis]), stands, distance)
     assert set(distance.tolist()) <= {TAKEN, np.inf}
     return (distance != TAKEN).tolist()
 

@@ -100,7 +100,7 @@ def test_where_those_stand_that_take_places(rng, layers):
     assert (expected.shape[1] > 0) == bool(layers) and expected.shape[1] < ROWS
     place = rng.uniform(-6.0, 6.0, (60, 2))
     for axis in (0, 1):
-        distance = distances_of_free(place, axis, found, parts, 0.2)
+        distance = distances_of_free(place, axis, np.argsort(place[:, axis]), found, parts, 0.2)
         assert np.array_equal(distance, twin.distances_of_free(place, found, parts, 0.2))
     assert np.any(distance == np.inf) and np.any(distance == TAKEN) == bool(layers)
 

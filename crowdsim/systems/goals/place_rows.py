@@ -64,10 +64,9 @@ def find_visitors(start, stop, activity, goal, itinerary, radius, leads, last, r
             stays[row] |= comes[row]
         elif itinerary[row] >= 0:
             stays[row] |= last[itinerary[row]]
-        if stays[row]:
-            count += 1
-            waited_for += goal[row] >= 0
-            widest = max(widest, radius[row])
+        count += stays[row]
+        waited_for += stays[row] & (goal[row] >= 0)
+        widest = max(widest, radius[row] if stays[row] else 0.0)
     return count, waited_for, widest
 
 
@@ -219,13 +218,13 @@ def split_coming(found, parts, axis):
 
 
 @kernel
-def distances_of_free(point, axis, found, parts, own):
+def distances_of_free(point, axis, order, found, parts, own):
     """Return inf for the places, (n, 2) m, that those leave free that `list_standing` has listed in `parts`,
     (p, 2), and `TAKEN` for the others, (n,).
 
     Parameters
     ----------
-    point, axis : as for `find_free`
+    point, axis, order : as for `find_free`
     found, parts : as `list_standing` leaves them
     own : float, m
         The radius of the agent that the place is for.
@@ -234,10 +233,10 @@ def distances_of_free(point, axis, found, parts, own):
     -----
     Twin: `tests/reference/places.py`.
     """
-    standing, distance = sorted_along(axis, joined(found, parts, 0)), np.empty(point.shape[0])
+    standing, distance = joined(found, parts, 0), np.empty(point.shape[0])
     for each in range(standing.shape[1]):
         standing[2, each] += own
-    find_free(point, axis, standing, distance)
+    find_free(point, axis, order, standing, distance)
     return distance
 
 
