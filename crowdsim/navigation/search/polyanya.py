@@ -526,8 +526,8 @@ def _expand(slots, slot, mesh, goals, rims, scratch, node, has_bound):
         return
     first_new, dead_ends = header[slot, INTERVAL_COUNT], 0
     # The interval itself first, then what bends round the left end of the edge, then what bends round the
-    # right one.
-    for turn in range(3):
+    # right one. The path of a point may lead over a goal in which its agent could not stand.
+    for turn in range(5 if part >= 0 and radius <= 0.0 else 3):
         interval, mx, my = whole, 0.0, 0.0
         if part >= 0:
             interval, are_any = interval_of_stretch(goals, rims, piece, part, low, high, turn)

@@ -147,8 +147,9 @@ def _has_rim_from(goals, rims, piece, corner):
 
 @inlined_kernel
 def interval_of_stretch(goals, rims, piece, part, low, high, turn):
-    """Return the paths that begin at a stretch of a rim, and whether there are any:
-    by `turn`, at its begin, at right angles to it, or at its end.
+    """Return the paths that begin at a stretch of a rim, and whether there are any: by `turn`, at its begin,
+    at right angles to it, or at its end; and, over the goal, at an end or a begin where walls shut out what
+    comes after it.
 
     What begins at a corner begins there on the side that comes after it, if paths come in over that side.
     """
@@ -166,6 +167,12 @@ def interval_of_stretch(goals, rims, piece, part, low, high, turn):
         if low <= RIM_M:
             rx, ry, _, _, _ = outward(goals, first, last, i - 1 if i > first else last - 1)
         return _goal_interval(POINT_ROOT, ax + low * dx, ay + low * dy, 0.0, 0.0, nx, ny, rx, ry), True
+    if turn == 3:
+        is_shut = high < rims.high[part]
+        return _goal_interval(POINT_ROOT, ax + high * dx, ay + high * dy, 0.0, 0.0, -nx, -ny, dx, dy), is_shut
+    if turn == 4:
+        is_shut = low > rims.low[part]
+        return _goal_interval(POINT_ROOT, ax + low * dx, ay + low * dy, 0.0, 0.0, -dx, -dy, -nx, -ny), is_shut
     lx, ly, are_any = dx, dy, True
     if high >= length - RIM_M:
         j = i + 1 if i + 1 < last else first
