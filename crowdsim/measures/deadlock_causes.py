@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.lengths import dots, hypots
-from crowdsim.measures.deadlock_graph import find_waits, linked_parts, strong_parts
+from crowdsim.measures.deadlock_graph import find_waits, linked_parts, pairs_within, strong_parts
 from crowdsim.measures.deadlock_places import (
     GAP_REACH_M,
-    SHUT_IN_REACH_M,
     Gap,
     Segments,
     gap_ahead,
-    is_shut_in,
     lines_cut,
+    walls_beside,
 )
+from crowdsim.measures.shut_in import SHUT_IN_REACH_M, find_shut_in
 from crowdsim.scenario.model import Goal
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus, Wait
 from crowdsim.world.events import NOT_DIAGNOSED, Cause
@@ -37,8 +38,6 @@ MEETING_M = 2.0
 AT_GOAL_M = 0.05  # A path ends at a goal if its last corner is as near to it.
 # How agents are put together to find walls in their lines; changes the time that takes only.
 BLOCK_M, BLOCK_ROWS = 5.0, 64
-# Heads that are looked at whether they are shut in; more are as a rule not, and each costs a millisecond.
-MOST_SHUT_IN = 64
 _QUEUE = int(Cause.QUEUE)
 MOMENTARY = (Cause.UNKNOWN, Cause.HEAD_ON, Cause.ARCH, Cause.INFEASIBLE)
 NOBODY, WALL = 0, -1
@@ -199,7 +198,6 @@ class Diagnosed:
         fixed[self.stays] = 0
         fixed[moment.is_obstacle] = np.where(moment.goes_on, 3, 2)[moment.is_obstacle]
         self.fixed_rank: list[int] = fixed.tolist()
-        self.looked_shut_in = 0
         self.by_x = np.argsort(moment.position[:, 0], kind="stable")
         self.sorted_x, self.widest = moment.position[self.by_x, 0], float(moment.radius.max(initial=0.0))
         stuck = moment.is_stuck
@@ -218,14 +216,18 @@ class Diagnosed:
         for row in np.flatnonzero(own != NOT_DIAGNOSED).tolist():
             self._set(row, Cause(int(own[row])), int(moment.entity[row]), is_head=True)
         is_open = (stuck & (own == NOT_DIAGNOSED)).tolist()
-        for members in self._parts():
+        self.is_shut_in = self._shut_in()
+        nodes = np.union1d(np.flatnonzero(stuck), waits.target)  # all others are in no edge
+        source, target = np.searchsorted(nodes, waits.source), np.searchsorted(nodes, waits.target)
+        for members in self._parts(nodes, source, target):
             if is_open[members[0]]:
                 self._explain(members)
-        links = linked_parts(len(stuck), waits.source, waits.target)
+        links = linked_parts(len(nodes), source, target)
         self.group = np.zeros(len(stuck), dtype=np.int64)
         least: dict[int, int] = {}
-        for row in np.flatnonzero(stuck).tolist():
-            self.group[row] = least.setdefault(int(links[row]), int(moment.entity[row]))
+        for row, link in zip(nodes.tolist(), links.tolist(), strict=True):
+            if stuck[row]:
+                self.group[row] = least.setdefault(link, int(moment.entity[row]))
 
     def _own_causes(self) -> NDArray[np.uint8]:
         """Return (n,) uint8: the causes of those that are stuck for a reason of their own."""
@@ -257,14 +259,17 @@ class Diagnosed:
                 cut[own] = lines_cut(start, end, moment.walls.near(np.concatenate([start, end]), layer, 0.0))
         return cut
 
-    def _parts(self) -> list[list[int]]:
-        """Return the strongly connected parts of the graph, so that those that are waited for come first;
-        members ascending.
+    @staticmethod
+    def _parts(
+        nodes: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64]
+    ) -> list[list[int]]:
+        """Return the strongly connected parts of the graph of some rows, ascending, by edges between places
+        among these, so that those that are waited for come first; members ascending.
         """
-        part = strong_parts(len(self.moment.entity), self.waits.source, self.waits.target)
+        part = strong_parts(len(nodes), source, target)
         order = np.argsort(part, kind="stable")
-        starts = np.flatnonzero(np.diff(part[order], prepend=-1))
-        return [rows.tolist() for rows in np.split(order, starts[1:])] if len(order) else []
+        starts, rows = np.flatnonzero(np.diff(part[order], prepend=-1)).tolist(), nodes[order].tolist()
+        return [rows[first:stop] for first, stop in pairwise([*starts, len(rows)])]
 
     def _edges(self, row: int) -> range:
         return range(self.first[row], self.first[row + 1])
@@ -344,7 +349,7 @@ class Diagnosed:
             return Cause.QUEUE
         if self._is_goal_taken(front, other):
             return Cause.GOAL_OCCUPIED
-        return Cause.ENCLOSED if self._is_shut_in(front) else Cause.THROUGH_PEOPLE
+        return Cause.ENCLOSED if self.is_shut_in[front] else Cause.THROUGH_PEOPLE
 
     def _is_goal_taken(self, row: int, other: int) -> bool:
         """Return whether `other` is where the path of `row` ends."""
@@ -356,17 +361,25 @@ class Diagnosed:
             and goal_distance(moment.goals, int(moment.goal[row]), corner) <= AT_GOAL_M
         )
 
-    def _is_shut_in(self, row: int) -> bool:
-        moment = self.moment
-        if self.looked_shut_in >= MOST_SHUT_IN:
-            return False
-        self.looked_shut_in += 1
-        place, size = moment.position[row], float(moment.radius[row])
-        reach = SHUT_IN_REACH_M * np.sqrt(2.0)
-        near = self._around(row, reach)
-        stay = near[(self.stays | moment.is_obstacle)[near]]
-        walls = moment.walls.near(place[None], int(moment.layer[row]), SHUT_IN_REACH_M + size)
-        return is_shut_in(place, size, moment.position[stay], moment.radius[stay], walls)
+    def _shut_in(self) -> NDArray[np.bool_]:
+        """Return (n,) bool: those that wait for one that stays and are shut in by such and by walls."""
+        moment, waits = self.moment, self.waits
+        found = np.zeros(len(moment.entity), dtype=np.bool_)
+        rows = np.unique(waits.source[self.stays[waits.target]])
+        if not len(rows):
+            return found
+        reach = SHUT_IN_REACH_M + 2.0 * self.widest
+        i, other = pairs_within(moment.position, moment.layer, rows, np.sqrt(2.0) * reach)
+        stays = (self.stays | moment.is_obstacle)[other]
+        i, other = i[stays], other[stays]
+        walls, shut_in = moment.walls, np.empty(len(rows), dtype=np.bool_)
+        beside = walls_beside(moment.position[rows], moment.layer[rows], walls, reach)
+        first = np.searchsorted(i, np.append(rows, len(found)))
+        find_shut_in(
+            rows, moment.position, moment.radius, first, other, walls.start, walls.end, *beside, shut_in
+        )  # fmt: skip
+        found[rows] = shut_in
+        return found
 
     def _gap(self, rows: list[int]) -> tuple[Gap | None, NDArray[np.int8]]:
         moment, index = self.moment, np.array(rows)

@@ -1,6 +1,4 @@
-"""The ground round agents that are stuck: walls in the line to where they go, gaps before them,
-and whether they are shut in.
-"""
+"""The ground round agents that are stuck: walls in the line to where they go, and gaps before them."""
 
 from __future__ import annotations
 
@@ -14,14 +12,8 @@ from crowdsim.geometry.lengths import hypots
 # Farther from its rim than this before a gap nobody is at it. Larger takes crowds in rooms for arches at
 # their doors.
 GAP_REACH_M = 1.0
-SHUT_IN_REACH_M = 2.0  # An agent that cannot get as far as this from where it is, is shut in.
-# Of the lattice on which that is found out: gaps that are wider or narrower than an agent by less may count
-# as closed or open.
-SHUT_IN_CELL_M = 0.05
-# Agents are taken to be thinner by so much there, half a cell, so that the lattice errs as often to either
-# side, and contacts overlap.
-SQUEEZE_M = 0.025
 _SLACK = 1e-9
+PAIRS_AT_ONCE = 1_000_000  # Of points and walls that are held against each other at a time, some 50 MB.
 
 
 class Segments(NamedTuple):
@@ -48,6 +40,42 @@ class Segments(NamedTuple):
         )
         keep = (self.layer == layer) & ~beside
         return Segments(self.start[keep], self.end[keep], self.layer[keep])
+
+
+def walls_beside(
+    points: NDArray[np.float64], layer: NDArray[np.int32], walls: Segments, reach: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return which walls come near each of some points, in x and y, on its floor.
+
+    Parameters
+    ----------
+    points : (k, 2) float64, m
+    layer : (k,) int32
+    walls : Segments
+    reach : float, m
+
+    Returns
+    -------
+    first : (k + 1,) int64
+    wall : (q,) int64
+        Those near point i are ``wall[first[i]:first[i + 1]]``, ascending.
+    """
+    low, high = np.minimum(walls.start, walls.end) - reach, np.maximum(walls.start, walls.end) + reach
+    order = np.argsort(points[:, 0], kind="stable")
+    begin = np.searchsorted(points[order, 0], low[:, 0], side="left")
+    count = np.searchsorted(points[order, 0], high[:, 0], side="right") - begin
+    found: list[NDArray[np.int64]] = [np.zeros((2, 0), dtype=np.int64)]
+    parts = np.flatnonzero(np.diff(np.cumsum(count) // PAIRS_AT_ONCE)) + 1
+    for wall in np.split(np.arange(len(count)), parts):
+        there = np.repeat(wall, count[wall])
+        place = np.arange(len(there)) - np.repeat(np.cumsum(count[wall]) - count[wall], count[wall])
+        point = order[begin[there] + place]
+        y = points[point, 1]
+        near = (layer[point] == walls.layer[there]) & (low[there, 1] <= y) & (y <= high[there, 1])
+        found.append(np.stack([point[near], there[near]]))
+    point, wall = np.concatenate(found, axis=1)
+    by_point = np.lexsort((wall, point))
+    return np.searchsorted(point[by_point], np.arange(len(points) + 1)), wall[by_point]
 
 
 class Gap(NamedTuple):
@@ -180,52 +208,3 @@ def _through(
     )
     direction = np.where(np.abs(side) > 0.5 * radius, -np.sign(side), np.sign(heading))
     return np.where(goes, direction, 0).astype(np.int8)
-
-
-def is_shut_in(
-    position: NDArray[np.float64],
-    radius: float,
-    others: NDArray[np.float64],
-    other_radius: NDArray[np.float64],
-    walls: Segments,
-) -> bool:
-    """Return whether an agent can get nowhere from where it is, between others that stay and walls.
-
-    Parameters
-    ----------
-    position : (2,) float64, m
-    radius : float, m
-    others : (k, 2) float64, m
-    other_radius : (k,) float64, m
-    walls : Segments
-        Near it, on its floor.
-
-    Notes
-    -----
-    Places `SHUT_IN_CELL_M` apart where the agent would be free, `SQUEEZE_M` thinner, are flooded from where
-    it is; it is shut in if the flood ends within `SHUT_IN_REACH_M` in x and y. Twin:
-    `tests/reference/deadlock.py`.
-    """
-    side = round(SHUT_IN_REACH_M / SHUT_IN_CELL_M)
-    steps = np.arange(-side, side + 1) * SHUT_IN_CELL_M
-    x, y = np.meshgrid(position[0] + steps, position[1] + steps, indexing="ij")
-    points = np.stack([x.ravel(), y.ravel()], axis=1)
-    free = wall_distances(points, walls) >= radius - SQUEEZE_M
-    for place, size in zip(others, other_radius.tolist(), strict=True):
-        free &= hypots(points[:, 0] - place[0], points[:, 1] - place[1]) >= radius + size - SQUEEZE_M
-    ground = free.reshape(x.shape)
-    ground[side, side] = True
-    flood = np.zeros_like(ground)
-    flood[side, side] = True
-    while True:
-        grown = flood.copy()
-        grown[1:] |= flood[:-1]
-        grown[:-1] |= flood[1:]
-        grown[:, 1:] |= flood[:, :-1]
-        grown[:, :-1] |= flood[:, 1:]
-        grown &= ground
-        if bool(grown[0].any() or grown[-1].any() or grown[:, 0].any() or grown[:, -1].any()):
-            return False
-        if np.array_equal(grown, flood):
-            return True
-        flood = grown

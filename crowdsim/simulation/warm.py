@@ -28,6 +28,7 @@ from crowdsim.kernels.needed import needed_by, the_list
 from crowdsim.kernels.ranges import WORDS
 from crowdsim.kernels.threads import Team
 from crowdsim.kernels.waiting import serve
+from crowdsim.measures.shut_in import find_shut_in
 from crowdsim.navigation.corridor.measure import straighten_many
 from crowdsim.navigation.grid.waiting import CellWaitParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
@@ -518,6 +519,7 @@ def play(scene: Scene, simulate: Callable[..., Any]) -> None:
             serve(np.zeros(WORDS, dtype=np.int64), 1)  # as teams of several threads do
             _sort_in_shares()
             _count_again(simulation)
+            _flood_round_none(simulation)
 
 
 def _straighten(simulation: Any) -> None:
@@ -553,6 +555,15 @@ def _count_again(simulation: Any) -> None:
     separator, position, others = _separate(np.column_stack([0.39 * row, 0.0 * row]), simulation)
     position[3, 1] += 0.01
     separator.measure(position, *others, simulation.team)
+
+
+def _flood_round_none(simulation: Any) -> None:
+    """Find which of no agents are shut in."""
+    agents, walls, none = simulation.world.agents, simulation.world.walls, np.zeros(0, dtype=np.int64)
+    find_shut_in(
+        none, agents.position, agents.radius, none, none, walls.start, walls.end, none, none,
+        np.zeros(0, dtype=np.bool_),
+    )  # fmt: skip
 
 
 def _separate(

@@ -16,8 +16,9 @@ from crowdsim.measures.deadlock_graph import (
     pairs_within,
     strong_parts,
 )
-from crowdsim.measures.deadlock_places import Segments, gap_ahead, is_shut_in, lines_cut
+from crowdsim.measures.deadlock_places import Segments, gap_ahead, lines_cut, walls_beside
 from crowdsim.measures.deadlock_stuck import has_no_progress, look_every, wants_on
+from crowdsim.measures.shut_in import find_shut_in
 from crowdsim.measures.tracks import make_tracks
 from crowdsim.scenario.model import Goal
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus, Wait
@@ -235,22 +236,63 @@ def test_a_graph_of_nobody_has_no_edges():
     )
 
 
+def are_shut_in(rows, position, radius, walls):
+    """Return which rows are shut in by all others and by walls, with all of these near each."""
+    count = len(radius)
+    others = [np.delete(np.arange(count), row) for row in rows]
+    first, first_wall = (np.arange(len(rows) + 1) * each for each in (count - 1, len(walls.start)))
+    found, wall = np.empty(len(rows), dtype=bool), np.tile(np.arange(len(walls.start)), len(rows))
+    find_shut_in(
+        np.array(rows), position, radius, first, np.concatenate(others), walls.start, walls.end, first_wall,
+        wall, found,
+    )  # fmt: skip
+    return found.tolist()
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_shut_in_agrees_with_its_reference(seed):
     rng = np.random.default_rng(seed)
     walls = [((-1.0, -0.5), (1.0, -0.5)), ((-0.8, -0.5), (-0.8, 1.5))]
-    others = rng.uniform(-1.2, 1.2, (int(rng.integers(2, 9)), 2))
-    size = rng.uniform(0.2, 0.35, len(others))
-    assert is_shut_in(np.zeros(2), 0.2, others, size, segments(*walls)) == naive.is_shut_in(
-        (0.0, 0.0), 0.2, others.tolist(), size.tolist(), walls
-    )
+    position = rng.uniform(-1.2, 1.2, (int(rng.integers(3, 12)), 2))
+    radius = np.append(0.2, rng.uniform(0.2, 0.35, len(position) - 1))
+    position[0] = 0.0
+    expected = [
+        naive.is_shut_in(
+            position[row].tolist(),
+            radius[row],
+            *(np.delete(of, row, axis=0).tolist() for of in (position, radius)),
+            walls,
+        )
+        for row in range(len(position))
+    ]
+    assert are_shut_in(range(len(position)), position, radius, segments(*walls)) == expected
 
 
 def test_a_ring_of_six_shuts_in_and_of_five_does_not():
     ring = 0.6 * np.array([(np.cos(k * np.pi / 3), np.sin(k * np.pi / 3)) for k in range(6)])
-    nothing = segments()
-    assert is_shut_in(np.zeros(2), 0.2, ring, np.full(6, 0.28), nothing)
-    assert not is_shut_in(np.zeros(2), 0.2, ring[:5], np.full(5, 0.28), nothing)
+    position, radius = np.concatenate([np.zeros((1, 2)), ring]), np.append(0.2, np.full(6, 0.28))
+    assert are_shut_in([0], position, radius, segments()) == [True]
+    assert are_shut_in([0], position[:6], radius[:6], segments()) == [False]
+
+
+@pytest.mark.parametrize("at_once", [1, 50, 10**6])
+def test_walls_beside_points_are_those_in_a_box_round_them(at_once, monkeypatch):
+    monkeypatch.setattr("crowdsim.measures.deadlock_places.PAIRS_AT_ONCE", at_once)
+    rng = np.random.default_rng(3)
+    start = rng.uniform(0.0, 9.0, (60, 2))
+    walls = Segments(start, start + rng.normal(size=(60, 2)), rng.integers(0, 2, 60).astype(np.int32))
+    points, layer = rng.uniform(0.0, 9.0, (25, 2)), rng.integers(0, 2, 25).astype(np.int32)
+    first, wall = walls_beside(points, layer, walls, 0.7)
+    low, high = np.minimum(walls.start, walls.end), np.maximum(walls.start, walls.end)
+    for each, (point, floor) in enumerate(zip(points, layer, strict=True)):
+        near = np.all((low - 0.7 <= point) & (point <= high + 0.7), axis=1) & (walls.layer == floor)
+        assert wall[first[each] : first[each + 1]].tolist() == np.flatnonzero(near).tolist()
+    assert first[-1] == len(wall) > 25
+
+
+def test_no_walls_are_beside_no_points():
+    first, wall = walls_beside(np.zeros((0, 2)), np.zeros(0, dtype=np.int32), segments(), 1.0)
+    assert first.tolist() == [0] and not len(wall)
 
 
 def test_a_line_is_cut_by_a_wall_that_it_crosses_and_not_by_one_that_it_ends_at():
@@ -547,6 +589,22 @@ def test_obstacles_shut_in_as_people_that_stay_do():
             )
         )
         assert causes(found)[0] == cause
+
+
+def test_of_very_many_each_is_looked_at_whether_it_is_shut_in():
+    around = [[0.0, 0.0], *[[0.5 * np.cos(angle), 0.5 * np.sin(angle)] for angle in np.arange(6) * np.pi / 3]]
+    place = np.concatenate([np.array(around) + (10.0 * k, 0.0) for k in range(150)])
+    is_inside = np.arange(len(place)) % 7 == 0
+    found = diagnose(
+        moment(
+            place,
+            place + is_inside[:, None] * (9.0, 0.0),
+            activity=np.where(is_inside, AgentState.WALKING, AgentState.STANDING).tolist(),
+            goal=np.where(is_inside, 0, -1).tolist(),
+            stuck=is_inside.tolist(),
+        )
+    )
+    assert set(np.array(causes(found))[is_inside].tolist()) == {"enclosed"}
 
 
 def test_permuting_people_changes_no_cause():
