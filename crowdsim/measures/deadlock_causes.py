@@ -38,6 +38,8 @@ MEETING_M = 2.0
 AT_GOAL_M = 0.05  # A path ends at a goal if its last corner is as near to it.
 # How agents are put together to find walls in their lines; changes the time that takes only.
 BLOCK_M, BLOCK_ROWS = 5.0, 64
+# So many agents at a time are asked whether they are shut in: 50 MB in a dense crowd.
+ASKED_AT_ONCE = 4096
 _QUEUE = int(Cause.QUEUE)
 MOMENTARY = (Cause.UNKNOWN, Cause.HEAD_ON, Cause.ARCH, Cause.INFEASIBLE)
 NOBODY, WALL = 0, -1
@@ -365,20 +367,20 @@ class Diagnosed:
         """Return (n,) bool: those that wait for one that stays and are shut in by such and by walls."""
         moment, waits = self.moment, self.waits
         found = np.zeros(len(moment.entity), dtype=np.bool_)
-        rows = np.unique(waits.source[self.stays[waits.target]])
-        if not len(rows):
-            return found
-        reach = SHUT_IN_REACH_M + 2.0 * self.widest
-        i, other = pairs_within(moment.position, moment.layer, rows, np.sqrt(2.0) * reach)
-        stays = (self.stays | moment.is_obstacle)[other]
-        i, other = i[stays], other[stays]
-        walls, shut_in = moment.walls, np.empty(len(rows), dtype=np.bool_)
-        beside = walls_beside(moment.position[rows], moment.layer[rows], walls, reach)
-        first = np.searchsorted(i, np.append(rows, len(found)))
-        find_shut_in(
-            rows, moment.position, moment.radius, first, other, walls.start, walls.end, *beside, shut_in
-        )  # fmt: skip
-        found[rows] = shut_in
+        asked = np.unique(waits.source[self.stays[waits.target]])
+        stays = self.stays | moment.is_obstacle
+        those, reach = np.union1d(asked, np.flatnonzero(stays)), SHUT_IN_REACH_M + 2.0 * self.widest
+        position, layer, walls = moment.position[those], moment.layer[those], moment.walls
+        for rows in np.split(asked, np.arange(ASKED_AT_ONCE, len(asked), ASKED_AT_ONCE)):
+            places = np.searchsorted(those, rows)
+            i, j = pairs_within(position, layer, places, np.sqrt(2.0) * reach)
+            i, other = i[stays[those[j]]], those[j[stays[those[j]]]]
+            first = np.searchsorted(i, np.append(places, len(those)))
+            beside, shut_in = walls_beside(position[places], layer[places], walls, reach), found[rows]
+            find_shut_in(
+                rows, moment.position, moment.radius, first, other, walls.start, walls.end, *beside, shut_in
+            )  # fmt: skip
+            found[rows] = shut_in
         return found
 
     def _gap(self, rows: list[int]) -> tuple[Gap | None, NDArray[np.int8]]:

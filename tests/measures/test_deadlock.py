@@ -591,7 +591,8 @@ def test_obstacles_shut_in_as_people_that_stay_do():
         assert causes(found)[0] == cause
 
 
-def test_of_very_many_each_is_looked_at_whether_it_is_shut_in():
+def test_of_very_many_each_is_looked_at_whether_it_is_shut_in(monkeypatch):
+    monkeypatch.setattr("crowdsim.measures.deadlock_causes.ASKED_AT_ONCE", 40)
     around = [[0.0, 0.0], *[[0.5 * np.cos(angle), 0.5 * np.sin(angle)] for angle in np.arange(6) * np.pi / 3]]
     place = np.concatenate([np.array(around) + (10.0 * k, 0.0) for k in range(150)])
     is_inside = np.arange(len(place)) % 7 == 0
