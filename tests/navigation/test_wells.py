@@ -180,7 +180,8 @@ def test_every_part_of_a_path_lies_in_the_polygon_that_it_is_said_to_lead_over(s
                 int(polygon[0]),
                 *(int(mesh.edge_polygon[mesh.edge_twin[edge]]) for edge in cells[::-1]),
             ]
-            over = heights.over_polygons(mesh, polygons, place)
+            # an arc may bulge out of a polygon by as much as was allowed above
+            over = heights.over_polygons(mesh, polygons, place, aside=0.02 * radius)
             arcs = float((chords * (stretch - 1.0)).sum())
             # the line has chords for arcs
             assert (

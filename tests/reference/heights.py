@@ -82,15 +82,19 @@ def along_line(mesh, a, b, layer=None):
     return length, time
 
 
-def over_polygons(mesh, polygons, points, within=1e-7):
-    """Length and time of a line over a row of polygons, each gone over as far as it holds the line:
-    cut at their outlines, one straight part at a time.
+def over_polygons(mesh, polygons, points, aside=0.0, within=1e-7):
+    """Length and time of a line over a row of polygons, each gone over as far as it holds the line, or the
+    line is at most `aside` out of it and in none of the others: cut at their outlines, one straight part at a
+    time.
     """
     import shapely
 
     rest, length, time = list(map(tuple, points)), 0.0, 0.0
+    row = [shapely.Polygon(corners_of(mesh, polygon)) for polygon in polygons]
     for number, polygon in enumerate(polygons):
-        ground = shapely.Polygon(corners_of(mesh, polygon)).buffer(within, join_style="mitre")
+        others = shapely.union_all([each for each, other in zip(row, polygons) if other != polygon])
+        beside = row[number].buffer(aside, join_style="mitre") - others
+        ground = (row[number] | beside).buffer(within, join_style="mitre")
         while len(rest) > 1:
             part = shapely.intersection(shapely.LineString(rest[:2]), ground)
             reach = (
