@@ -230,28 +230,26 @@ class ColumnDigests:
 
     def __init__(self) -> None:
         self._arrays: list[NDArray[Any]] = []
-        self._calls: list[tuple[tuple[NDArray[np.uint8], ...], NDArray[np.uint64]]] = []
+        self._calls: list[tuple[tuple[NDArray[np.uint8], ...], NDArray[np.uint64], int]] = []
 
     def of(self, arrays: list[NDArray[Any]], team: Team = ALONE) -> NDArray[np.uint64]:
         """Return the digest of each array, shape (k,)."""
         if len(arrays) != len(self._arrays) or not all(map(operator.is_, arrays, self._arrays)):
             self._look_at(arrays)
         out = np.empty(len(self._calls) * _AT_ONCE, dtype=np.uint64)
-        for number, (data, seeds) in enumerate(self._calls):
-            at_least = 1 if sum(map(len, data)) >= _SHARED_BYTES else _AT_ONCE
+        for number, (data, seeds, at_least) in enumerate(self._calls):
             found = out[number * _AT_ONCE : (number + 1) * _AT_ONCE]
             team.run(digest_each, _AT_ONCE, data, seeds, found, at_least=at_least)
         return out[: len(arrays)]
 
     def _look_at(self, arrays: list[NDArray[Any]]) -> None:
         data, seeds = [_bytes(array) for array in arrays], _seeds(tuple(array.dtype for array in arrays))
-        self._calls = [
-            (
-                (*data[first : first + _AT_ONCE], *_NO_BYTES[len(data) - first :]),
-                seeds[first : first + _AT_ONCE],
-            )
-            for first in range(0, len(data), _AT_ONCE)
-        ]
+        self._calls = []
+        for first in range(0, len(data), _AT_ONCE):
+            own = data[first : first + _AT_ONCE]
+            at_least = 1 if sum(map(len, own)) >= _SHARED_BYTES else _AT_ONCE
+            call = (*own, *_NO_BYTES[len(own) :]), seeds[first : first + _AT_ONCE], at_least
+            self._calls.append(call)
         # bytes that had to be copied are those of this tick
         self._arrays = arrays if all(map(_shows_bytes, arrays)) else []
 

@@ -1,4 +1,6 @@
-"""Naive twins of `crowdsim.measures.deadlock_graph` and `deadlock_places`, written from the definitions."""
+"""Naive twins of `crowdsim.measures.deadlock_graph`, `deadlock_places` and `shut_in`, written from the
+definitions. Kernel: find_shut_in.
+"""
 
 import math
 from collections import deque
@@ -72,7 +74,9 @@ def strong_parts(count, edges):
 
 
 def is_shut_in(position, radius, others, other_radius, walls):
-    """Twin of `is_shut_in`: a lattice of 5 cm is flooded place by place; walls are pairs of points."""
+    """Twin of `find_shut_in`, for one agent: a lattice of 5 cm is flooded place by place; walls are pairs of
+    points.
+    """
 
     def free(i, j):
         x, y = position[0] + 0.05 * i, position[1] + 0.05 * j

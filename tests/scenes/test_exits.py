@@ -339,3 +339,31 @@ def test_runs_of_those_that_are_drawn_are_the_same_on_threads_and_from_saved_sta
         [CROWD | {"count": 40}], out={"social_influence": {"worth": 5, "share": 0.5}}, navigation=navigation
     )
     assert_same_on_threads_and_from_saved_states(scene, 120, (0, 1, 21, 40, 77))
+
+
+@pytest.mark.parametrize(
+    "navigation",
+    [{"kind": "optimal", "tile_size": 1.3}, {"kind": "mesh", "tile_size": 1.3}, "optimal", "visibility"],
+    ids=str,
+)
+def test_agents_get_to_a_region_with_room_for_them_at_one_end_of_its_rim_only(tmp_path, navigation):
+    """Straight lines to there lead over the rest of the region, where a wall leaves them no room."""
+    document = {
+        "version": 1,
+        "tick": 0.05,
+        "stop": {"after": 40},
+        "geometry": {
+            "walkable": {"box": [0, 0, 6, 6]},
+            "obstacles": [{"box": [1, 1.45, 2, 4.6]}, {"box": [1.2, 0, 6, 1.2]}],
+        },
+        "goals": {"corner": {"region": {"box": [0.93, 1.2, 1.9, 2.2]}}},
+        "groups": [
+            {"name": "a", "positions": [[4, 5], [4, 3], [5, 2]], "goals": ["corner"], "radius": 0.2},
+        ],
+        "navigation": navigation,
+        "record": {"rate": 20},
+    }
+    found = watch(document, tmp_path)
+    assert found.verdict.arrived == 3
+    x, y = found.last["x"], found.last["y"]
+    assert (abs(x - 0.93) < 0.02).all() and (abs(y - 1.23) < 0.1).all()
