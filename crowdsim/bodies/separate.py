@@ -420,13 +420,14 @@ class Separator:
         while moved and (
             any(
                 team.run(
-                    recount.mark_beside, n, cells, before, now, self._capacity, widest, drift, farthest, stale
+                    recount.mark_beside, n, cells, before, now, self._capacity, widest, drift, farthest,
+                    stale, work=moved,
                 )
             )
             or any(
                 team.run(
                     recount.recount, n, cells, now, self._capacity, widest, drift + farthest, stale,
-                    rows["gap"], rows["count"], rows["deepest"], rows["total"],
+                    rows["gap"], rows["count"], rows["deepest"], rows["total"], work=moved,
                 )
             )
         ):  # fmt: skip
@@ -659,7 +660,9 @@ class Separator:
                 np.empty(2 * needed, dtype=np.uint8),
                 np.empty((2 * needed, contacts.TABLE_COLUMNS)),
             )
-        team.run(contacts.list_contacts, n, *arguments, rows["count"], first, *self._contacts)
+        team.run(
+            contacts.list_contacts, n, *arguments, rows["count"], first, *self._contacts, work=found.count
+        )
         return first, *self._contacts
 
     def _reserve(self, n: int) -> None:

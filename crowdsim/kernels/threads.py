@@ -42,8 +42,10 @@ LONG_NS, RANGES_OF_A_THREAD = 50_000, 8
 AWAKE_NS = 200_000
 # Of so many calls of a kernel that could be split, the last two are made in the manner that was slower.
 # Smaller costs time, larger takes longer to see that something has changed. At first they are fewer: the
-# first ticks of a run, in which agents get their paths, are like none of the later ones.
-TRIED_EVERY, TRIED_FIRST = 100, 10
+# first ticks of a run, in which agents get their paths, are like none of the later ones. Where the calling
+# thread alone takes `CLEARLY` times as long, it is tried seldom: the last two calls of a hundred would cost
+# 2 % of all of them, and were threads to get slower, that is seen without.
+TRIED_EVERY, TRIED_FIRST, TRIED_SELDOM, CLEARLY = 100, 10, 1000, 1.4
 # Far above the cores of any machine we know; more is a slip of the finger, and would ask the system for as
 # many stacks.
 MOST_THREADS = 1024
@@ -83,26 +85,33 @@ class Team:
         self._control: NDArray[np.int64] = np.zeros(ranges.WORDS, dtype=np.int64)
         self._address: int = 0
         self._is_out: Any = threading.Lock()  # held while ranges are in the control block
-        self._paces: defaultdict[object, _Pace] = defaultdict(_Pace)  # by kernel
+        self._paces: defaultdict[object, _Paces] = defaultdict(_Paces)  # by kernel
 
     def run(
-        self, kernel: Callable[..., Any], rows: int, *arguments: Any, at_least: int | None = None
+        self,
+        kernel: Callable[..., Any],
+        rows: int,
+        *arguments: Any,
+        at_least: int | None = None,
+        work: int | None = None,
     ) -> list[Any]:
         """Call ``kernel(start, stop, *arguments)`` on ranges that cover ``range(rows)``;
         return what the calls returned, in row order.
 
         Ranges have `at_least` so many rows. Where that is not said, rows are split where that was faster in
-        the last calls of the kernel. There may be several ranges for each thread: one that is done early
-        takes another. What is no kernel is called once, with all rows.
+        the last calls of the kernel with about as much to do: `work`, where that is not the number of rows.
+        There may be several ranges for each thread: one that is done early takes another. What is no kernel
+        is called once, with all rows.
 
         If calls raise, the exception of the first of them in row order is raised once all have ended: nothing
         goes on writing behind the caller's back.
         """
         if self.threads == 1 or not isinstance(kernel, KernelDispatcher):
             return [kernel(0, rows, *arguments)]
-        pace = None if at_least is not None or not WORTH_NS else self._paces[kernel]
-        if pace is not None:
-            parts = pace.parts(rows, self.threads)
+        pace, work = None, rows if work is None else work
+        if at_least is None and WORTH_NS:
+            pace = self._paces[kernel].of(work)
+            parts = pace.parts(rows, work, self.threads)
         elif at_least is not None:
             parts = min(RANGES_OF_A_THREAD * self.threads, rows // at_least)
         else:
@@ -112,13 +121,13 @@ class Team:
         if parts < 2 or not self._is_out.acquire(blocking=False):
             values = [kernel(0, rows, *arguments)]
             if pace is not None:
-                pace.note(rows, perf_counter_ns() - began, is_split=False)
+                pace.note(work, perf_counter_ns() - began, is_split=False)
             return values
         try:
             control = self._control_for(parts)
             values = kernel.on_team(control, rows, *arguments)
             if pace is not None:
-                pace.note(rows, perf_counter_ns() - began, is_split=True)
+                pace.note(work, perf_counter_ns() - began, is_split=True)
         finally:
             self._is_out.release()
         return values
@@ -147,26 +156,57 @@ class Team:
         self._helpers, self._owner = [], 0
 
 
+class _Paces:
+    """What is known of a kernel, by how much there was to do, in powers of two.
+
+    A call of two rows says nothing about one of two thousand: what a kernel sets up is most of it, and
+    handing rows over costs more than it gives.
+    """
+
+    __slots__ = ("_by_size",)
+
+    def __init__(self) -> None:
+        self._by_size: dict[int, _Pace] = {}
+
+    def of(self, work: int) -> _Pace:
+        """Return what is known of calls with about so much to do."""
+        size = work.bit_length()
+        pace = self._by_size.get(size)
+        if pace is None:
+            # so that the first long call is not made alone, to find out that it is long
+            nearest = min(self._by_size, key=lambda other: abs(other - size), default=size)
+            known = self._by_size.get(nearest)
+            pace = self._by_size[size] = _Pace(known.alone_ns if known is not None else 0.0)
+        return pace
+
+
 class _Pace:
-    """What a row took in the last calls of a kernel: by the calling thread alone, and split.
+    """What a row, or a piece of work, took in the last calls of a kernel: by the calling thread alone, and
+    split.
 
     Which is faster depends on the kernel and the machine: on what else runs there, and on whose caches hold
     the rows. A thousand agents fit into those of one core.
+
+    Parameters
+    ----------
+    alone_ns : float, ns
+        What it takes the calling thread, as far as is known; 0 is not known.
     """
 
-    __slots__ = ("_alone_ns", "_calls", "_every", "_in_turn", "_split_ns", "_was_split")
+    __slots__ = ("_calls", "_every", "_in_turn", "_split_ns", "_was_split", "alone_ns")
 
-    def __init__(self) -> None:
-        self._alone_ns = self._split_ns = 0.0  # 0 is not known
+    def __init__(self, alone_ns: float = 0.0) -> None:
+        self.alone_ns, self._split_ns = alone_ns, 0.0
         self._every = TRIED_FIRST
-        self._calls = TRIED_FIRST - 4  # both are tried once more soon: the first calls load the kernel
+        # Both are tried once more soon: the first calls load the kernel, where nothing is known of it.
+        self._calls = 0 if alone_ns else TRIED_FIRST - 4
         self._was_split, self._in_turn = False, 0  # the last calls were made in one manner, so many of them
 
-    def parts(self, rows: int, threads: int) -> int:
-        """Return in how many ranges to split rows: one for each thread, where that is worth it, and more
-        where ranges would be long.
+    def parts(self, rows: int, work: int, threads: int) -> int:
+        """Return in how many ranges to split rows with so much work in them: one for each thread, where that
+        is worth it, and more where ranges would be long.
         """
-        taken_ns = rows * self._alone_ns
+        taken_ns = work * self.alone_ns
         parts = min(threads, rows, int(taken_ns / WORTH_NS))
         if parts == threads:
             parts = max(parts, min(RANGES_OF_A_THREAD * threads, rows, int(taken_ns / LONG_NS)))
@@ -174,30 +214,31 @@ class _Pace:
             return parts
         self._calls += 1
         if self._calls == self._every:
-            self._calls, self._every = 0, min(2 * self._every, TRIED_EVERY)
+            is_clear = self.alone_ns > CLEARLY * self._split_ns
+            self._calls, self._every = 0, min(2 * self._every, TRIED_SELDOM if is_clear else TRIED_EVERY)
         is_trial = self._calls >= self._every - 2
-        return parts if (self._split_ns <= self._alone_ns) != is_trial else 1
+        return parts if (self._split_ns <= self.alone_ns) != is_trial else 1
 
-    def note(self, rows: int, taken_ns: int, *, is_split: bool) -> None:
+    def note(self, work: int, taken_ns: int, *, is_split: bool) -> None:
         """Learn from a call. One that waited for a core counts a little.
 
-        What a row takes changes while a run goes on, so that what was found about the other manner a hundred
-        calls ago says little: the first two calls in a manner stand for themselves.
+        What a piece of work takes changes while a run goes on, so that what was found about the other manner
+        hundreds of calls ago says little: the first two calls in a manner stand for themselves.
         """
-        if not rows:
+        if not work:
             return
-        before, now = self._split_ns if is_split else self._alone_ns, taken_ns / rows
+        before, now = self._split_ns if is_split else self.alone_ns, taken_ns / work
         self._in_turn = self._in_turn + 1 if is_split == self._was_split else 1
         self._was_split = is_split
         mean = now if not before else min(now, 2.0 * before)
         if before and self._in_turn == 2:
             mean = min(before, now)
         elif before and self._in_turn > 2:
-            mean = 0.75 * before + 0.25 * mean
+            mean = 0.875 * before + 0.125 * mean
         if is_split:
             self._split_ns = mean
         else:
-            self._alone_ns = mean
+            self.alone_ns = mean
 
 
 class _Helper:

@@ -455,7 +455,7 @@ class GridPlanner(SlotPlanner):
             self.queue.begin_anew()
             self.trees.grow_anew()
 
-    def _serve(self, team: Team, work: Work, at_least: int) -> None:
+    def _serve(self, team: Team, work: Work) -> None:
         own, step = (
             self.parameters,
             float(self.parameters.sight_step) if self.parameters.sight == "sampled" else 0.0,
@@ -471,7 +471,7 @@ class GridPlanner(SlotPlanner):
             *self._lists.arrays(),
             self._waypoint,
         )
-        team.run(serve_waypoints, len(work.jobs), search, work, at_least=at_least)
+        team.run(serve_waypoints, len(work.turn), search, work, at_least=1)
 
     def _answers(self, ended: Ended) -> WaypointAnswers:
         start = np.concatenate([[0], np.cumsum(ended.size // 2)]).astype(np.int64)

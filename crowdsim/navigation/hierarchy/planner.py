@@ -295,7 +295,7 @@ class AreaSearches(Searches):
         """Return 0 for all radii (m): costs over points of portals do not know of them."""
         return np.zeros(len(radius), dtype=np.int64)
 
-    def serve(self, team: Team, own: int, work: Work, at_least: int) -> None:
+    def serve(self, team: Team, own: int, work: Work) -> None:
         """Let every slot work through its requests."""
         for slot in np.flatnonzero(work.job_next < work.job_count).tolist():
             jobs = work.jobs[slot, work.job_next[slot] : work.job_count[slot]]
@@ -307,7 +307,7 @@ class AreaSearches(Searches):
         )  # fmt: skip
         holder = holder_of(self._mesh.vertex)
         while True:
-            team.run(serve_area_slots, len(work.jobs), search, work, at_least=at_least)
+            team.run(serve_area_slots, len(work.turn), search, work, at_least=1)
             if holder is not None:
                 holder.trim_if_over()
             rests = (self._state[:, SINCE] >= MOST_SINCE) & (work.is_active == 0)
@@ -456,7 +456,7 @@ class AreaSearches(Searches):
             (is_active, np.maximum(made, 1), "made", in_hand),
         ):
             work = queue.work_again(which, grant, requests=asked)
-            self.serve(Team(1), own, work, count)
+            self.serve(Team(1), own, work)
             expected = before if wanted == "tree_made" else made
             saved.require(work.used == expected, wanted, "the search comes to an end sooner, or goes on")
 

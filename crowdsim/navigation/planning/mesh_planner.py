@@ -280,8 +280,8 @@ class MeshPlanner(SlotPlanner):
         ).astype(np.int64)
         self._known["count"][place] += number - own
 
-    def _serve(self, team: Team, work: Work, at_least: int) -> None:
-        self._searches.serve(team, self._own, work, at_least)
+    def _serve(self, team: Team, work: Work) -> None:
+        self._searches.serve(team, self._own, work)
 
     def _make_room(self) -> bool:
         return self._searches.make_room()

@@ -212,8 +212,8 @@ class PlainPlanner(SlotPlanner):
             work.out[slot, work.fill[slot] : work.fill[slot] + count] = self._path.portals[::-1]
         return count
 
-    def _serve(self, team: Team, work: Work, at_least: int) -> None:
-        self._serve_loop(0, 1, None, work)
+    def _serve(self, team: Team, work: Work) -> None:
+        self._serve_loop(0, len(work.turn), None, work)
 
     def _progress(self) -> dict[str, NDArray[Any]]:
         return {"made": np.where(self.queue.is_active, self._made, 0)}

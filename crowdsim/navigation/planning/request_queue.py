@@ -105,9 +105,10 @@ class RequestQueue:
         self._jobs = np.zeros((count, max(own_batch, shared_batch)), dtype=np.int64)
         self._job_count, self._job_next = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
         self._is_active = np.zeros(count, dtype=np.int64)
-        self._grant, self._used, self._spent, self._paid, self._fill = (
-            np.zeros(count, dtype=np.int64) for _ in range(5)
+        self._grant, self._used, self._spent, self._paid, self._fill, self._turn = (
+            np.zeros(count, dtype=np.int64) for _ in range(6)
         )
+        self._served = 0  # slots that have a share of the round
         self._out, self._path = out, lazy_zeros(out.size, out.dtype)
         self._began, self._answered = (
             np.zeros(count, dtype=np.int64),
@@ -270,14 +271,9 @@ class RequestQueue:
         self._first_open += int(np.argmax(self._rows.is_open[self._first_open : self._used_rows]))
         return int(self._records["tick"][self._first_open])
 
-    def assign(self, budget: int) -> int:
+    def assign(self, budget: int) -> None:
         """Give slots that have nothing left something to do, and those with the oldest requests equal shares
         of a budget.
-
-        Returns
-        -------
-        int
-            Slots at work.
         """
         self._rounds += 1
         if self._unassigned:
@@ -288,18 +284,18 @@ class RequestQueue:
                 served = max(1, budget // LEAST_GRANT) - (self._own - len(own))
                 self._refill_own(own[: max(0, served)])
                 self._refill_shared(dry[dry >= self._own])
-        return int(
-            share_out(
-                budget,
-                self._rounds,
-                self._jobs,
-                self._job_next,
-                self._job_count,
-                self._rows.order,
-                self._grant,
-                self._last_use,
-                self._began,
-            )
+        self._served = share_out(
+            budget,
+            self._rounds,
+            self._jobs,
+            self._job_next,
+            self._job_count,
+            self._is_active,
+            self._rows.order,
+            self._grant,
+            self._last_use,
+            self._began,
+            self._turn,
         )
 
     @property
@@ -403,7 +399,7 @@ class RequestQueue:
         return Work(
             self._jobs, self._job_count, self._job_next, self._is_active, self._grant, self._used,
             self._spent, self._paid, self._records, self._status, self._piece, self._where, self._size,
-            self._detail, self._out, self._fill, answer_work, path_work,
+            self._detail, self._out, self._fill, self._turn[: self._served], answer_work, path_work,
         )  # fmt: skip
 
     def work_again(
@@ -426,7 +422,7 @@ class RequestQueue:
             np.full(count, int(not begins)), np.where(which, grant, 0), none.copy(), none.copy(), none.copy(),
             self.in_hand if requests is None else requests,
             np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32), none.copy(), none.copy(),
-            np.zeros((count, 4)), self._out[:, :0].copy(), none.copy(), 0, 0,
+            np.zeros((count, 4)), self._out[:, :0].copy(), none.copy(), np.flatnonzero(which), 0, 0,
         )  # fmt: skip
 
     @property

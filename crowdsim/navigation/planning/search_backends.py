@@ -115,8 +115,8 @@ class Searches(ABC):
         """
 
     @abstractmethod
-    def serve(self, team: Team, own: int, work: Work, at_least: int) -> None:
-        """Let every slot work through its requests, at least so many slots on a thread;
+    def serve(self, team: Team, own: int, work: Work) -> None:
+        """Let the slots whose turn it is work through their requests, on the threads of a team;
         those from `own` on keep their trees.
         """
 
@@ -196,7 +196,7 @@ class Searches(ABC):
             work = queue.work_again(which, grant, begins=begins, requests=requests)
             team = Team(0 if int(grant.sum()) >= LONG_WORK else 1)
             try:
-                self.serve(team, own, work, 1)
+                self.serve(team, own, work)
             finally:
                 team.close()
             return work.used
@@ -339,10 +339,10 @@ class MiddleSearches(Searches):
         """Return 0 for all radii (m): costs over points of portals do not know of them."""
         return np.zeros(len(radius), dtype=np.int64)
 
-    def serve(self, team: Team, own: int, work: Work, at_least: int) -> None:
+    def serve(self, team: Team, own: int, work: Work) -> None:
         """Let every slot work through its requests."""
         search = MiddleSearch(self._slots, self._mesh, self._goals, self._points, self._scratch, own)
-        team.run(serve_slots, len(work.jobs), search, work, at_least=at_least)
+        team.run(serve_slots, len(work.turn), search, work, at_least=1)
 
     def restore(self, saved: Saved, own: int, queue: RequestQueue) -> None:
         """Take back what `state()` gave."""
@@ -392,10 +392,10 @@ class OptimalSearches(Searches):
         """
         return np.minimum(np.asarray(radius, dtype=np.float64) / RADIUS_STEP_M, 1023.0).astype(np.int64)
 
-    def serve(self, team: Team, own: int, work: Work, at_least: int) -> None:
+    def serve(self, team: Team, own: int, work: Work) -> None:
         """Let every slot work through its requests."""
         search = IntervalSearch(self._slots, self._mesh, self._goals, self._rims, self._scratch, own)
-        team.run(serve_interval_slots, len(work.jobs), search, work, at_least=at_least)
+        team.run(serve_interval_slots, len(work.turn), search, work, at_least=1)
 
     def make_room(self) -> bool:
         """Double the room of slots that ran out of it; return whether there were any."""

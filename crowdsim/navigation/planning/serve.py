@@ -8,11 +8,12 @@ from crowdsim.kernels.decorator import lean_kernel_of
 
 
 def serve(start: int, stop: int, search: Any, work: Any) -> None:
-    """Let slots start..stop - 1 work through their requests.
+    """Let slots work through their requests.
 
     Parameters
     ----------
     start, stop : int
+        Those at these places of `work.turn`.
     search : NamedTuple
         What searches of the kind work on, with a row for each slot.
     work : Work
@@ -29,7 +30,8 @@ def serve(start: int, stop: int, search: Any, work: Any) -> None:
     path, which the next round then has. It is called again where the answer is not paid for yet, and then
     writes the same.
     """
-    for slot in range(start, stop):
+    for place in range(start, stop):
+        slot = work.turn[place]
         while work.job_next[slot] < work.job_count[slot] and work.spent[slot] < work.grant[slot]:
             job = work.jobs[slot, work.job_next[slot]]
             if work.is_active[slot] == 0:

@@ -23,10 +23,6 @@ from crowdsim.navigation.planning.work import Ended, Work, pieces
 from crowdsim.navigation.search.sharing import NO_TREE, SharedTrees
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved
 
-# Budget of a round from which on its slots are shared among threads, some 0.8 ms; waking one takes up to
-# 0.1 ms.
-FOR_TEAMS = 4000
-
 
 class SlotPlanner(ABC):
     """A planner whose searches go on side by side in slots.
@@ -132,12 +128,12 @@ class SlotPlanner(ABC):
         """Let every slot with work use its share of a budget; see `RequestQueue.collect`."""
         self.queue.assign(budget)
         work = self.queue.work(answer_work, path_work)
-        self._serve(team, work, 1 if budget >= FOR_TEAMS else len(work.jobs))
+        self._serve(team, work)
         return self.queue.collect()
 
     @abstractmethod
-    def _serve(self, team: Team, work: Work, at_least: int) -> None:
-        """Let every slot work through its requests, at least so many slots on a thread."""
+    def _serve(self, team: Team, work: Work) -> None:
+        """Let the slots whose turn it is work through their requests, on the threads of a team."""
 
     def _make_room(self) -> bool:
         """Give more room to slots that ran out of it; return whether there were any."""
@@ -194,7 +190,7 @@ class SlotPlanner(ABC):
             self.queue.is_active,
         )
         work = self.queue.work_again(active, np.maximum(made, 1))
-        self._serve(Team(1), work, len(made))
+        self._serve(Team(1), work)
         saved.require(
             (work.used == made) & (active | (made == 0)),
             "made",

@@ -46,6 +46,9 @@ class Work(NamedTuple):
     out : (s, k) int32 or float64
     fill : (s,) int64
         What is used of each row of `out`.
+    turn : (k,) int64
+        The slots that may do anything, in the order in which threads take them: those in the middle of a
+        search first. They take longest, and are not to be what is left when all else is done.
     answer_work, path_work : int, expansions
         What an answer counts as, and each of the numbers of its path; 0 where answers do not count.
     """
@@ -66,6 +69,7 @@ class Work(NamedTuple):
     detail: NDArray[np.float64]
     out: NDArray[Any]
     fill: NDArray[np.int64]
+    turn: NDArray[np.int64]
     answer_work: int
     path_work: int
 
@@ -94,9 +98,9 @@ class Ended(NamedTuple):
 
 
 @lean_kernel
-def share_out(budget, now, jobs, job_next, job_count, order, grant, last_use, began):
+def share_out(budget, now, jobs, job_next, job_count, is_active, order, grant, last_use, began, turn):
     """Share a budget among the slots with the oldest requests, at least LEAST_GRANT for each;
-    return how many slots have work.
+    return how many get a share.
 
     Parameters
     ----------
@@ -104,11 +108,13 @@ def share_out(budget, now, jobs, job_next, job_count, order, grant, last_use, be
     now : int
         Number of the round; noted in `last_use`.
     jobs : (s, b) int64
-    job_next, job_count : (s,) int64
+    job_next, job_count, is_active : (s,) int64
     order : (n,) int64
         When each request was made.
     grant, last_use, began : (s,) int64
         Receive; `began` what `job_next` is now.
+    turn : (s,) int64
+        Receives the slots that get a share as in `Work`, first of all.
     """
     at_work = 0
     for slot in range(jobs.shape[0]):
@@ -128,7 +134,13 @@ def share_out(budget, now, jobs, job_next, job_count, order, grant, last_use, be
                     older += 1
             if older < served:
                 grant[slot] = share + (1 if older < left else 0)
-    return at_work
+    count = 0
+    for searches in (1, 0):
+        for slot in range(jobs.shape[0]):
+            if grant[slot] > 0 and is_active[slot] == searches:
+                turn[count] = slot
+                count += 1
+    return count
 
 
 @lean_kernel

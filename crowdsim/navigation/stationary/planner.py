@@ -405,7 +405,7 @@ class StationaryPlanner(SlotPlanner):
             self.queue.blank(len(rows))[:] = rows[np.argsort(rows["order"], kind="stable")]
             self.queue.submit(len(rows))
 
-    def _serve(self, team: Team, work: Work, at_least: int) -> None:
+    def _serve(self, team: Team, work: Work) -> None:
         share = float(self.parameters.obstacle_radius_share)
         search = RoundSearch(
             self._slots,
@@ -418,7 +418,7 @@ class StationaryPlanner(SlotPlanner):
             self._corridor_start,
             self._piece,
         )
-        team.run(serve_round, len(work.jobs), search, work, at_least=at_least)
+        team.run(serve_round, len(work.turn), search, work, at_least=1)
 
     def _make_room(self) -> bool:
         """Double the room of all slots if one ran out of it; return whether one did."""
@@ -492,7 +492,7 @@ class StationaryPlanner(SlotPlanner):
         made = saved.take("made", "i8", (count,), low=0, high=MOST)
         self._slots = self._make_slots(room)
         work = self.queue.work_again(active, np.maximum(made, 1))
-        self._serve(Team(1), work, count)
+        self._serve(Team(1), work)
         saved.require(
             (work.used == made) & (active | (made == 0)),
             "made",

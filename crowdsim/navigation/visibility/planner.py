@@ -260,9 +260,9 @@ class VisibilityPlanner(SlotPlanner):
         self.terrain = self.terrain._replace(goals=goals, links=links)
         self.trees.take_goals(goals, links, changed)
 
-    def _serve(self, team: Team, work: Work, at_least: int) -> None:
+    def _serve(self, team: Team, work: Work) -> None:
         search = VisibilitySearch(self._slots, self.terrain, self.parameters.heuristic_weight, self._scratch)
-        team.run(serve_visibility_slots, len(work.jobs), search, work, at_least=at_least)
+        team.run(serve_visibility_slots, len(work.turn), search, work, at_least=1)
 
     def _answers(self, ended: Ended) -> Answers:
         self.costs = dict(zip(ended.entity.tolist(), ended.detail[:, 0].tolist(), strict=True))
