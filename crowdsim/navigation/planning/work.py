@@ -115,6 +115,10 @@ def share_out(budget, now, jobs, job_next, job_count, is_active, order, grant, l
         Receive; `began` what `job_next` is now.
     turn : (s,) int64
         Receives the slots that get a share as in `Work`, first of all.
+
+    Notes
+    -----
+    Twin: `tests/reference/work.py`.
     """
     at_work = 0
     for slot in range(jobs.shape[0]):
@@ -167,6 +171,10 @@ def take_out(jobs, began, job_next, used, spent, is_open, where, size, out, answ
     -------
     expansions, work, answers, length : int
         Sums of `used` and `spent`; requests answered; length of the paths.
+
+    Notes
+    -----
+    Twin: `tests/reference/work.py`.
     """
     expansions, work, answers, length = 0, 0, 0, 0
     for slot in range(jobs.shape[0]):
