@@ -66,32 +66,44 @@ else:
 
 
 @lean_kernel
-def serve(control, looks):
-    """Do ranges of a team's calls, until so many looks in turn at its control block have found none,
-    or the team ends.
+def serve(control, looks, most):
+    """Do ranges of a team's calls, until so many looks in turn at its control block have found none, `most`
+    have in all, or the team ends.
 
     Parameters
     ----------
     control : (WORDS,) int64
         See `crowdsim.kernels.ranges`.
-    looks : int, > 0
+    looks, most : int, > 0
+
+    Returns
+    -------
+    int
+        How many looks have found none.
     """
-    left = looks
-    while left > 0 and read_control(control, ranges.STOP) == 0:
+    left, vain = looks, 0
+    while left > 0 and vain < most and read_control(control, ranges.STOP) == 0:
         if take_range(control):
             left = looks
         else:
             ease()
             left -= 1
+            vain += 1
+    return vain
 
 
 @cache
-def looks_in(nanoseconds: int) -> int:
-    """Return how often `serve` looks in so long a time."""
+def look_ns() -> float:
+    """Return how long a look of `serve` takes that finds nothing, ns."""
     control, looks, least = np.zeros(ranges.WORDS, dtype=np.int64), 1000, 1 << 60
-    serve(control, 1)
+    serve(control, 1, 1)
     for _ in range(5):
         began = perf_counter_ns()
-        serve(control, looks)
+        serve(control, looks, looks)
         least = min(least, perf_counter_ns() - began)
-    return max(1, nanoseconds * looks // max(1, least))
+    return least / looks
+
+
+def looks_in(nanoseconds: int) -> int:
+    """Return how often `serve` looks in so long a time."""
+    return max(1, int(nanoseconds / look_ns()))

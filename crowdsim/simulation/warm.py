@@ -516,7 +516,7 @@ def play(scene: Scene, simulate: Callable[..., Any]) -> None:
             _take_pile_apart(simulation)
             for ask in (standing, on_their_way):  # of which some systems have need in few ticks
                 ask(simulation.world.agents)
-            serve(np.zeros(WORDS, dtype=np.int64), 1)  # as teams of several threads do
+            serve(np.zeros(WORDS, dtype=np.int64), 1, 1)  # as teams of several threads do
             _sort_in_shares()
             _count_again(simulation)
             _flood_round_none(simulation)

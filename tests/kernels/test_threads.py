@@ -85,8 +85,7 @@ def test_a_kernel_is_split_once_it_is_known_to_take_long(monkeypatch):
     found = team.run(work_hard, 60, *slow)
     assert 3 <= len(found) <= 3 * threads.RANGES_OF_A_THREAD and found[0][0] == 0 and found[-1][1] == 60
     assert team.run(work_hard, 0, *slow) == [(0, 0)]
-    team.run(bounds, 60)  # loads it
-    team._paces.clear()
+    monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 10**9)
     for _ in range(3):
         assert team.run(bounds, 60) == [(0, 60)]
     monkeypatch.setattr("crowdsim.kernels.threads.WORTH_NS", 0)
@@ -228,6 +227,37 @@ def test_a_call_that_waited_for_a_core_is_no_reason_to_split(monkeypatch):
     for _ in range(3):
         assert team.run(bounds, 100) == [(0, 100)]
     assert team.run(bounds, 100) == [(0, 100)]
+    team.close()
+
+
+def test_a_thread_that_works_much_looks_for_longer():
+    patience = threads._Patience(0)
+    assert patience.for_ns == threads.AWAKE_NS
+    half = threads.JUDGED_NS // 2
+    patience.note(half, half)
+    assert patience.for_ns == threads.AWAKE_NS  # it is too soon to say
+    patience.note(0, 2 * half)
+    assert patience.for_ns == threads.LONG_AWAKE_NS
+    patience.note(half, 3 * half)
+    patience.note(-1_000, 5 * half)  # a look took less than was measured; it slept besides
+    assert patience.for_ns == threads.LONG_AWAKE_NS
+    patience.note(half, 10 * half)
+    assert patience.for_ns == threads.AWAKE_NS
+
+
+def test_threads_look_for_as_long_as_their_work_is_worth():
+    """Calls that follow each other closely are met by a thread that is awake; it sleeps in the end."""
+    team = Team(2)
+    slow = 10_000, np.zeros(60)
+    until = time.monotonic() + 0.3
+    while time.monotonic() < until:
+        team.run(work_hard, 60, *slow, at_least=1)
+    (helper,) = team._helpers
+    until = time.monotonic() + 10.0
+    while not helper._sleeps and time.monotonic() < until:
+        time.sleep(0.01)
+    assert helper._sleeps
+    assert team.run(bounds, 2, at_least=1) == [(0, 1), (1, 2)]
     team.close()
 
 
@@ -382,7 +412,11 @@ def test_zero_threads_are_one_for_each_core_that_the_process_may_use():
 
 
 def test_what_a_thread_that_gets_no_core_has_not_begun_is_done_by_the_caller(monkeypatch):
-    monkeypatch.setattr("crowdsim.kernels.threads.serve", lambda control, looks: time.sleep(0.01))
+    def serves_nobody(control, looks, most):
+        time.sleep(0.01)
+        return 1
+
+    monkeypatch.setattr("crowdsim.kernels.threads.serve", serves_nobody)
     team = Team(3)
     assert team.run(bounds, 9, at_least=3) == [(0, 3), (3, 6), (6, 9)]
     monkeypatch.undo()

@@ -15,14 +15,15 @@ def a_control_block() -> np.ndarray:
 
 def test_looks_that_find_nothing_end():
     control = a_control_block()
-    serve(control, 1000)
+    assert serve(control, 1000, 5000) == 1000
+    assert serve(control, 1000, 300) == 300
     assert not control.any()
 
 
 def test_a_team_that_ends_is_seen_at_once():
     control = a_control_block()
     looks = looks_in(10**10)
-    looking = threading.Thread(target=serve, args=(control, looks))
+    looking = threading.Thread(target=serve, args=(control, looks, looks))
     looking.start()
     time.sleep(0.05)
     assert looking.is_alive()
