@@ -42,6 +42,7 @@ LONG_NS, RANGES_OF_A_THREAD = 50_000, 8
 # `JUDGED_NS` looks for longer: with 3,000 agents a tick takes a tenth less time then, for a fifteenth more
 # processor time. With 1,000 it would take a third more of that, and gain nothing.
 AWAKE_NS, LONG_AWAKE_NS, BUSY, JUDGED_NS = 200_000, 1_000_000, 0.25, 20_000_000
+RESTS = 16  # It asks the clocks after so many times that it has slept.
 # Of so many calls of a kernel that could be split, the last two are made in the manner that was slower.
 # Smaller costs time, larger takes longer to see that something has changed. At first they are fewer: the
 # first ticks of a run, in which agents get their paths, are like none of the later ones. Where the calling
@@ -243,28 +244,33 @@ class _Pace:
 
 
 class _Patience:
-    """How long a thread looks for its next range before it sleeps: longer where it has had much to do.
+    """How often a thread looks for its next range before it sleeps: oftener where it has had much to do.
 
     Parameters
     ----------
-    now_ns : int, ns
+    now_ns, spent_ns : int, ns
+        The clock, and the processor time of the thread, which is without what it waits for a core.
 
     Attributes
     ----------
-    for_ns : int, ns
+    looks : int
     """
 
-    def __init__(self, now_ns: int) -> None:
-        self.for_ns = AWAKE_NS
-        self._since_ns, self._worked_ns = now_ns, 0.0
+    def __init__(self, now_ns: int, spent_ns: int) -> None:
+        self.looks = looks_in(AWAKE_NS)
+        self._since_ns, self._spent_ns = now_ns, spent_ns
 
-    def note(self, worked_ns: float, now_ns: int) -> None:
-        """Learn that the thread has worked for so long since the last call, until now."""
-        self._worked_ns += worked_ns
+    def judge(self, vain: int, now_ns: int, spent_ns: int) -> bool:
+        """Learn that so many looks were in vain since this last said something; return whether it does now,
+        after `JUDGED_NS`. All else that the thread has done meanwhile was work.
+        """
         passed_ns = now_ns - self._since_ns
-        if passed_ns >= JUDGED_NS:
-            self.for_ns = LONG_AWAKE_NS if self._worked_ns >= BUSY * passed_ns else AWAKE_NS
-            self._since_ns, self._worked_ns = now_ns, 0.0
+        if passed_ns < JUDGED_NS:
+            return False
+        worked_ns = spent_ns - self._spent_ns - vain * look_ns()
+        self.looks = looks_in(LONG_AWAKE_NS if worked_ns >= BUSY * passed_ns else AWAKE_NS)
+        self._since_ns, self._spent_ns = now_ns, spent_ns
+        return True
 
 
 class _Helper:
@@ -298,22 +304,21 @@ class _Helper:
         if self._thread is not threading.current_thread():  # which may be the one that drops a team
             self._thread.join()
 
-    def _looks(self, patience: _Patience) -> bool:
-        """Take ranges for as long as is due;
-        return whether to go on, with as much patience as is due then.
-        """
-        began, most = thread_time_ns(), looks_in(JUDGED_NS)  # without what it waits for a core
-        vain = serve(self._control, looks_in(patience.for_ns), most)
-        patience.note(thread_time_ns() - began - vain * look_ns(), perf_counter_ns())
-        return bool(vain >= most)
-
     def _work(self) -> None:
-        control = self._control
-        patience = _Patience(perf_counter_ns()) if self._may_look else None
+        control, vain, rests = self._control, 0, 0
+        patience, looks, most = None, 1, 2
+        if self._may_look:
+            patience, most = _Patience(perf_counter_ns(), thread_time_ns()), looks_in(JUDGED_NS)
+            looks = patience.looks
         while not control[ranges.STOP]:
-            if patience is None:
-                serve(control, 1, 1)
-            elif self._looks(patience):
+            in_turn = serve(control, looks, most)
+            vain, rests = vain + in_turn, rests + 1
+            # now and then: it holds the interpreter lock meanwhile
+            if patience is not None and (rests == RESTS or in_turn >= most):
+                rests = 0
+                if patience.judge(vain, perf_counter_ns(), thread_time_ns()):
+                    vain, looks = 0, patience.looks
+            if in_turn >= most:
                 continue
             self._sleeps = True
             # A call that came since `serve` looked last saw a thread that was awake. Later ones wake it: its

@@ -15,7 +15,7 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.kernels import threads
 from crowdsim.kernels.decorator import kernel
 from crowdsim.kernels.threads import MOST_THREADS, Team, available_cores
-from crowdsim.kernels.waiting import read_control
+from crowdsim.kernels.waiting import look_ns, looks_in, read_control
 
 
 @kernel
@@ -231,18 +231,15 @@ def test_a_call_that_waited_for_a_core_is_no_reason_to_split(monkeypatch):
 
 
 def test_a_thread_that_works_much_looks_for_longer():
-    patience = threads._Patience(0)
-    assert patience.for_ns == threads.AWAKE_NS
-    half = threads.JUDGED_NS // 2
-    patience.note(half, half)
-    assert patience.for_ns == threads.AWAKE_NS  # it is too soon to say
-    patience.note(0, 2 * half)
-    assert patience.for_ns == threads.LONG_AWAKE_NS
-    patience.note(half, 3 * half)
-    patience.note(-1_000, 5 * half)  # a look took less than was measured; it slept besides
-    assert patience.for_ns == threads.LONG_AWAKE_NS
-    patience.note(half, 10 * half)
-    assert patience.for_ns == threads.AWAKE_NS
+    patience, while_ns = threads._Patience(0, 0), threads.JUDGED_NS
+    short, long = looks_in(threads.AWAKE_NS), looks_in(threads.LONG_AWAKE_NS)
+    assert short < long and patience.looks == short
+    assert not patience.judge(0, while_ns - 1, while_ns - 1)  # it is too soon to say
+    assert patience.judge(0, while_ns, while_ns // 2) and patience.looks == long
+    # as much again, but in vain: half of the time it looked, the other half it slept
+    vain = int(0.5 * while_ns / look_ns())
+    assert patience.judge(vain, 2 * while_ns, while_ns) and patience.looks == short
+    assert patience.judge(vain, 3 * while_ns, 2 * while_ns) and patience.looks == long
 
 
 def test_threads_look_for_as_long_as_their_work_is_worth():
