@@ -40,8 +40,9 @@ LONG_NS, RANGES_OF_A_THREAD = 50_000, 8
 # How long a thread looks for its next range before it sleeps, ns. Larger takes processor time while nothing
 # can be split, smaller has the system wake it more often. A thread that has worked for `BUSY` of the last
 # `JUDGED_NS` looks for longer: with 3,000 agents a tick takes a tenth less time then, for a fifteenth more
-# processor time. With 1,000 it would take a third more of that, and gain nothing.
-AWAKE_NS, LONG_AWAKE_NS, BUSY, JUDGED_NS = 200_000, 1_000_000, 0.25, 20_000_000
+# processor time. With 1,000 it would take a third more of that, and gain nothing. Nor does one look for long
+# that was on a core for less than `ITS_CORE` of the time that it was awake: others are waiting for that.
+AWAKE_NS, LONG_AWAKE_NS, BUSY, ITS_CORE, JUDGED_NS = 200_000, 1_000_000, 0.25, 0.75, 20_000_000
 RESTS = 16  # It asks the clocks after so many times that it has slept.
 # Of so many calls of a kernel that could be split, the last two are made in the manner that was slower.
 # Smaller costs time, larger takes longer to see that something has changed. At first they are fewer: the
@@ -260,15 +261,17 @@ class _Patience:
         self.looks = looks_in(AWAKE_NS)
         self._since_ns, self._spent_ns = now_ns, spent_ns
 
-    def judge(self, vain: int, now_ns: int, spent_ns: int) -> bool:
-        """Learn that so many looks were in vain since this last said something; return whether it does now,
-        after `JUDGED_NS`. All else that the thread has done meanwhile was work.
+    def judge(self, vain: int, awake_ns: int, now_ns: int, spent_ns: int) -> bool:
+        """Learn that so many looks were in vain since this last said something, and how long the thread was
+        awake; return whether it says something now, after `JUDGED_NS`. What the thread has done on a core
+        besides was work.
         """
         passed_ns = now_ns - self._since_ns
         if passed_ns < JUDGED_NS:
             return False
-        worked_ns = spent_ns - self._spent_ns - vain * look_ns()
-        self.looks = looks_in(LONG_AWAKE_NS if worked_ns >= BUSY * passed_ns else AWAKE_NS)
+        on_core_ns = spent_ns - self._spent_ns
+        is_busy = on_core_ns - vain * look_ns() >= BUSY * passed_ns and on_core_ns >= ITS_CORE * awake_ns
+        self.looks = looks_in(LONG_AWAKE_NS if is_busy else AWAKE_NS)
         self._since_ns, self._spent_ns = now_ns, spent_ns
         return True
 
@@ -305,19 +308,21 @@ class _Helper:
             self._thread.join()
 
     def _work(self) -> None:
-        control, vain, rests = self._control, 0, 0
+        control, vain, awake_ns, rests = self._control, 0, 0, 0
         patience, looks, most = None, 1, 2
         if self._may_look:
             patience, most = _Patience(perf_counter_ns(), thread_time_ns()), looks_in(JUDGED_NS)
             looks = patience.looks
         while not control[ranges.STOP]:
+            began = perf_counter_ns()
             in_turn = serve(control, looks, most)
-            vain, rests = vain + in_turn, rests + 1
+            now = perf_counter_ns()
+            vain, awake_ns, rests = vain + in_turn, awake_ns + now - began, rests + 1
             # now and then: it holds the interpreter lock meanwhile
             if patience is not None and (rests == RESTS or in_turn >= most):
                 rests = 0
-                if patience.judge(vain, perf_counter_ns(), thread_time_ns()):
-                    vain, looks = 0, patience.looks
+                if patience.judge(vain, awake_ns, now, thread_time_ns()):
+                    vain, awake_ns, looks = 0, 0, patience.looks
             if in_turn >= most:
                 continue
             self._sleeps = True

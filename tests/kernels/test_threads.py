@@ -234,12 +234,15 @@ def test_a_thread_that_works_much_looks_for_longer():
     patience, while_ns = threads._Patience(0, 0), threads.JUDGED_NS
     short, long = looks_in(threads.AWAKE_NS), looks_in(threads.LONG_AWAKE_NS)
     assert short < long and patience.looks == short
-    assert not patience.judge(0, while_ns - 1, while_ns - 1)  # it is too soon to say
-    assert patience.judge(0, while_ns, while_ns // 2) and patience.looks == long
+    half = while_ns // 2
+    assert not patience.judge(0, half, while_ns - 1, half)  # it is too soon to say
+    assert patience.judge(0, half, while_ns, half) and patience.looks == long
     # as much again, but in vain: half of the time it looked, the other half it slept
-    vain = int(0.5 * while_ns / look_ns())
-    assert patience.judge(vain, 2 * while_ns, while_ns) and patience.looks == short
-    assert patience.judge(vain, 3 * while_ns, 2 * while_ns) and patience.looks == long
+    vain = int(half / look_ns())
+    assert patience.judge(vain, half, 2 * while_ns, while_ns) and patience.looks == short
+    assert patience.judge(vain, while_ns, 3 * while_ns, 2 * while_ns) and patience.looks == long
+    # it works as much, but waits for a core as long: others work there
+    assert patience.judge(0, while_ns, 4 * while_ns, 2 * while_ns + half) and patience.looks == short
 
 
 def test_threads_look_for_as_long_as_their_work_is_worth():
