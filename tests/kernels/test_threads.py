@@ -130,15 +130,27 @@ def test_few_rows_say_nothing_about_many():
     assert done[2000].count(True) >= 18 and done[2].count(True) < 20
 
 
-def test_work_is_what_is_told_to_be_and_not_the_rows():
-    team = Team(2)
-    slow = 10_000, np.zeros(60)
-    team.run(work_hard, 60, *slow, work=2)
-    team.run(work_hard, 60, *slow, work=2)
-    assert {size: pace.alone_ns > 0 for size, pace in team._paces[work_hard]._by_size.items()} == {2: True}
+def test_work_is_what_is_told_to_be_and_not_the_rows(monkeypatch):
+    team, slow = Team(2), (10_000, np.zeros(60))
+    team.run(work_hard, 60, *slow, at_least=1)  # loads it, and starts the other thread
+    times = iter([0, 60_000, 0, 36_000])  # before and after each call
+    monkeypatch.setattr("crowdsim.kernels.threads.perf_counter_ns", _clock_of_caller(times))
+    assert len(team.run(work_hard, 60, *slow, work=2)) == 1
+    pace = team._paces[work_hard].of(2)
+    assert pace.alone_ns == 30_000
+    assert len(team.run(work_hard, 60, *slow, work=2)) == 2
+    assert (pace.alone_ns, pace._split_ns) == (30_000, 18_000)
+    monkeypatch.undo()
+    assert sorted(team._paces[work_hard]._by_size) == [2]
     team.run(work_hard, 60, *slow, work=9)
     assert sorted(team._paces[work_hard]._by_size) == [2, 4]
     team.close()
+
+
+def _clock_of_caller(times):
+    """Return a clock that shows these times to the thread that asks for it here, and others the true time."""
+    caller, true = threading.get_ident(), time.perf_counter_ns
+    return lambda: next(times) if threading.get_ident() == caller else true()
 
 
 def test_what_the_first_calls_of_a_run_say_wrongly_is_soon_put_right():
