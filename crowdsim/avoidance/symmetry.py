@@ -719,7 +719,7 @@ class SymmetryBreaker:
             hold_ground, count, self._rows, velocity, preferred_velocity, active, blocker, memory.stalled,
             memory.retreating, memory.holder, _numbers(self.parameters, tick_length)[2], holds,
         )  # fmt: skip
-        return holds.nonzero()[0] if sum(found) else _NO_ROWS
+        return holds.view(np.bool_).nonzero()[0] if sum(found) else _NO_ROWS
 
     def _follow(self, entity: NDArray[np.int64], team: Team) -> None:
         """Carry the memory of agents that are still there over to their new rows."""

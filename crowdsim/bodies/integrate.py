@@ -41,7 +41,7 @@ def integrate(start, stop, position, velocity, maximum_speed, tick_length, out_v
     maximum_speed : (n,) float64, m/s, >= 0
     tick_length : float, s
     out_velocity : (n, 2) float64, m/s
-        The velocity as walked: `velocity` itself, bit for bit, where it keeps the limit.
+        The velocity as walked: `velocity` itself, bit for bit, where it keeps the limit. May be `velocity`.
     out_position : (n, 2) float64, m
         Must not alias `position`.
 

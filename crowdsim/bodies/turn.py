@@ -53,7 +53,7 @@ def turn_headings(start, stop, velocity, walks, heading, turn_x, turn_y, out):
     turn_x, turn_y : float
         Unit vector at the angle, up to half a turn, that an agent can turn in the tick (`direction_at`).
     out : (n, 2) float64
-        Receives the new headings.
+        Receives the new headings; may be `heading`.
 
     Notes
     -----

@@ -8,6 +8,7 @@ import ctypes
 import errno
 import mmap
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -89,12 +90,19 @@ def _move_pages(source: int, target: int, size: int) -> None:
         ctypes.memmove(target, source, size)
 
 
+@cache
+def _system() -> ctypes.CDLL:
+    """Return what the system offers, with the types of what is called here."""
+    system = ctypes.CDLL(None, use_errno=True)
+    address, size, whole = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    system.mremap.restype, system.mremap.argtypes = address, [address, size, size, whole, address]
+    system.mmap.restype, system.mmap.argtypes = address, [address, size, whole, whole, whole, ctypes.c_long]
+    return system
+
+
 def _remap(source: int, target: int, size: int) -> int:
     """Have the system move pages from one address to another; return 0, or why it did not."""
-    remap = ctypes.CDLL(None, use_errno=True).mremap
-    remap.restype = ctypes.c_void_p
-    remap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
-    moved = remap(source, size, size, _MAY_MOVE | _FIXED | _KEEP_MAP, target)
+    moved = _system().mremap(source, size, size, _MAY_MOVE | _FIXED | _KEEP_MAP, target)
     return 0 if moved == target else ctypes.get_errno()
 
 
@@ -106,9 +114,6 @@ def _map_anew(address: int, size: int) -> None:
     MemoryError
         If the system has none.
     """
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.mmap.restype = ctypes.c_void_p
-    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *3 * [ctypes.c_int], ctypes.c_long]
     kind = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _TO_ADDRESS
-    if libc.mmap(address, size, mmap.PROT_READ | mmap.PROT_WRITE, kind, -1, 0) != address:
+    if _system().mmap(address, size, mmap.PROT_READ | mmap.PROT_WRITE, kind, -1, 0) != address:
         raise MemoryError("the system takes no map of memory anew")

@@ -21,12 +21,13 @@ import contextlib
 import errno
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import h5py
+from numpy.typing import NDArray
 
 from crowdsim.commands import command
 from crowdsim.errors import RecordingError
@@ -84,6 +85,7 @@ class Storage:
         self.layout = layout
         self.committed = Commit()
         self.datasets: dict[str, GrowingDataset] = {}
+        self._of_columns: list[GrowingDataset] = []
         self.failure: RecordingError | None = None  # the first
         self._file: Any = None
         self._handle = -1
@@ -121,6 +123,7 @@ class Storage:
                     name: GrowingDataset(self._file[name], fields=name == "trajectory", packer=self._packer)
                     for name in datasets
                 }
+                self._of_columns = [self.datasets[f"agents/{column.name}"] for column in layout.columns]
                 self._commits = self._file["commit"]
                 self._file.swmr_mode = True
                 if with_journal:
@@ -179,6 +182,15 @@ class Storage:
             raise self._closed()
         try:  # not `_guard`: this is called a dozen times for a frame
             self.datasets[name].append(count, *values)
+        except (OSError, RuntimeError) as error:
+            raise self._failed("written", error) from error
+
+    def append_columns(self, count: int, values: Iterable[NDArray[Any]]) -> None:
+        """Add rows to the datasets of all columns of agents, in their order; as `append`."""
+        if self._file is None:
+            raise self._closed()
+        try:
+            GrowingDataset.append_to_each(self._of_columns, count, values)
         except (OSError, RuntimeError) as error:
             raise self._failed("written", error) from error
 

@@ -263,8 +263,8 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         append("frames/start", 1, self._storage.datasets["trajectory"].rows)
         append("frames/tick", 1, tick)
         append("trajectory", count, frame, entity, np.asarray(x), np.asarray(y), z)
-        for column, array in zip(self.layout.columns, arrays, strict=True):
-            append(f"agents/{column.name}", count, self._rounded(column, array))
+        pairs = zip(self.layout.columns, arrays, strict=True)
+        self._storage.append_columns(count, (self._rounded(column, array) for column, array in pairs))
         self._last_tick = max(self._last_tick, tick)
         self._is_halfway = False
 

@@ -35,6 +35,10 @@ REPLANS = {  # counts of a tick, and how the verdict names the cause
 }
 
 
+# Of all other events the ledger knows how many there were, or nothing.
+_NOTED = [EventKind.SPAWN, EventKind.ARRIVAL, EventKind.RETIRED, EventKind.DEADLOCKED]
+
+
 class Ledger:
     """Counts what the verdict needs while the run goes on.
 
@@ -91,12 +95,15 @@ class Ledger:
         )
 
     def _note_events(self, tick: int, events: NDArray[Any]) -> None:
-        numbers, kind = self._numbers, events["kind"]
-        arrivals = events[kind == EventKind.ARRIVAL]
+        numbers = self._numbers
+        counts = np.bincount(events["kind"], minlength=max(_NOTED) + 1)
+        numbers["symmetries_broken"] += int(counts[EventKind.SYMMETRY_BROKEN])
+        if not counts[_NOTED].any():  # as in most ticks
+            return
+        arrivals = events[events["kind"] == EventKind.ARRIVAL]
         if len(arrivals):
             np.add.at(self._arrivals, np.minimum(arrivals["value"], len(self._arrivals) - 1), 1)
             numbers["last_arrival_tick"] = tick
-        numbers["symmetries_broken"] += int(np.count_nonzero(kind == EventKind.SYMMETRY_BROKEN))
         is_listed = events["entity"] <= self._built.world.listed
         self._note_listed(tick, events[is_listed])
         if not is_listed.all():

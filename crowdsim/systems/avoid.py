@@ -34,14 +34,14 @@ NONE_DRIVES: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
 
 @lean_kernel
-def find_active(activity, is_driven, is_yielding, drives, out):
-    """Write how each is seen by models, (n,) uint8 as in `CrowdView.active`; return how many obstacles there
-    are.
+def find_active(start, stop, activity, is_driven, is_yielding, drives, out):
+    """Write how each of a range is seen by models, (n,) uint8 as in `CrowdView.active`; return how many
+    obstacles there are.
 
     All but `drives`, (n,) or (0,) bool, the vehicles, are columns of agents. Twin: `tests/reference/rows.py`.
     """
     obstacles = 0
-    for row in range(out.size):
+    for row in range(np.uint64(start), np.uint64(stop)):
         rides = activity[row] == RIDING
         if activity[row] == OBSTACLE or (rides and drives.size > 0 and drives[row]):
             out[row] = KEEPS_ITS_VELOCITY
@@ -103,7 +103,10 @@ class Avoid(TickSystem):
         active = np.empty(len(agents), dtype=np.uint8)
         # vehicles decide by themselves, before all others
         drives = NONE_DRIVES if world.vehicle_groups is None else world.drives()
-        obstacles = find_active(agents.activity, agents.is_driven, agents.is_yielding, drives, active)
+        found = tick.team.run(
+            find_active, len(agents), agents.activity, agents.is_driven, agents.is_yielding, drives, active
+        )
+        obstacles = sum(found)
         # On slopes in the preferred direction; Integrate keeps the limit in the direction that is chosen.
         fastest = (
             agents.maximum_speed

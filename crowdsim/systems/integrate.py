@@ -15,7 +15,7 @@ class Integrate(TickSystem):
     def process(self, tick: Tick) -> None:
         """One explicit Euler step."""
         world, agents = self.world, self.world.agents
-        chosen = agents.chosen_velocity.copy()
+        chosen = agents.chosen_velocity
         fastest = (
             agents.maximum_speed
             if world.is_even
@@ -28,6 +28,6 @@ class Integrate(TickSystem):
             chosen,
             fastest,
             tick.length,
-            agents.chosen_velocity,
+            chosen,
             agents.tentative_position,
         )

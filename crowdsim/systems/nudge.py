@@ -24,13 +24,13 @@ from crowdsim.world.states import STANDING, WAITING, WALKING, on_their_way
 
 
 @lean_kernel
-def find_movable_standing(activity, is_yielding, is_driven, is_immovable, out):
-    """Write which agents stand and can be asked aside, (n,) bool; return how many.
+def find_movable_standing(start, stop, activity, is_yielding, is_driven, is_immovable, out):
+    """Write which agents of a range stand and can be asked aside, (n,) bool; return how many.
 
     All others are columns of agents. Twin: `tests/reference/rows.py`.
     """
     count = 0
-    for row in range(out.size):
+    for row in range(np.uint64(start), np.uint64(stop)):
         out[row] = (
             (activity[row] == STANDING or activity[row] == WAITING)
             and is_yielding[row] == 0
@@ -45,11 +45,15 @@ NOWHERE, ASIDE = np.uint8(Stepping.NOWHERE), np.uint8(Stepping.ASIDE)
 
 
 @lean_kernel
-def end_steps(yield_target, position, activity, is_driven, yield_tick, reached, patience, tick, is_yielding):
+def end_steps(
+    start, stop, yield_target, position, activity, is_driven, yield_tick, reached, patience, tick, is_yielding
+):
     """End the steps of agents that are there, that have tried for long enough, or that walk by now.
 
     Parameters
     ----------
+    start, stop : int
+        Range of rows.
     yield_target, position, activity, is_driven, yield_tick : (n, ...)
         Columns of agents.
     reached : float, m
@@ -64,7 +68,7 @@ def end_steps(yield_target, position, activity, is_driven, yield_tick, reached, 
     -----
     Twin: `tests/reference/rows.py`.
     """
-    for row in range(is_yielding.size):
+    for row in range(np.uint64(start), np.uint64(stop)):
         if is_yielding[row] == NOWHERE:
             continue
         last = yield_tick[row] + (patience if is_yielding[row] == ASIDE else 0)
@@ -75,15 +79,23 @@ def end_steps(yield_target, position, activity, is_driven, yield_tick, reached, 
 
 @lean_kernel
 def lead_steps(
-    is_yielding, yield_target, position, desired_speed, tick_length, preferred_velocity, next_corner
+    start,
+    stop,
+    is_yielding,
+    yield_target,
+    position,
+    desired_speed,
+    tick_length,
+    preferred_velocity,
+    next_corner,
 ):
-    """Set the preferred velocities, (n, 2) m/s, and next corners, (n, 2) m, of agents that step aside or in:
-    straight to the place, and no farther; return how many do.
+    """Set the preferred velocities, (n, 2) m/s, and next corners, (n, 2) m, of agents of a range that step
+    aside or in: straight to the place, and no farther; return how many do.
 
     All but `tick_length`, s, are columns of agents. Twin: `tests/reference/rows.py`.
     """
     count = 0
-    for row in range(is_yielding.size):
+    for row in range(np.uint64(start), np.uint64(stop)):
         if is_yielding[row] == NOWHERE:
             continue
         count += 1
@@ -145,18 +157,21 @@ class Nudge(TickSystem):
         self._end(tick)
         if self.parameters.nudging:
             stands = np.empty(len(agents), dtype=np.bool_)
-            if find_movable_standing(
-                agents.activity, agents.is_yielding, agents.is_driven, agents.is_immovable, stands
-            ):
+            found = tick.team.run(
+                find_movable_standing, len(agents), agents.activity, agents.is_yielding, agents.is_driven,
+                agents.is_immovable, stands,
+            )  # fmt: skip
+            if sum(found):
                 self._ask(tick, stands)
         self._lead(tick)
 
     def _end(self, tick: Tick) -> None:
         """End the steps of agents that are there, that have tried for long enough, or that walk by now."""
         agents = self.world.agents
-        end_steps(
-            agents.yield_target, agents.position, agents.activity, agents.is_driven, agents.yield_tick,
-            float(self.parameters.nudge_reached), self.patience, tick.number, agents.is_yielding,
+        tick.team.run(
+            end_steps, len(agents), agents.yield_target, agents.position, agents.activity, agents.is_driven,
+            agents.yield_tick, float(self.parameters.nudge_reached), self.patience, tick.number,
+            agents.is_yielding,
         )  # fmt: skip
 
     def _ask(self, tick: Tick, stands: NDArray[np.bool_]) -> None:
@@ -258,13 +273,14 @@ class Nudge(TickSystem):
         straight to the place, and no farther.
         """
         agents = self.world.agents
-        count = lead_steps(
-            agents.is_yielding, agents.yield_target, agents.position, agents.desired_speed, tick.length,
-            agents.preferred_velocity, agents.next_corner,
+        led = tick.team.run(
+            lead_steps, len(agents), agents.is_yielding, agents.yield_target, agents.position,
+            agents.desired_speed, tick.length, agents.preferred_velocity, agents.next_corner,
         )  # fmt: skip
+        count = sum(led)
         tick.counts["yielding"] = float(count)
         if count and not self.world.is_level:
-            rows = agents.is_yielding.nonzero()[0]
+            rows = (agents.is_yielding != NOWHERE).nonzero()[0]
             agents.preferred_velocity[rows] *= shares_in_plan(self.world, tick, agents.preferred_velocity)[
                 rows, None
             ]

@@ -66,7 +66,7 @@ class Separate(TickSystem):
             clear,
             open_edges,
         )
-        movable, others = _movable(agents)
+        movable, others = _movable(agents, tick)
         if others:
             walls_are_none = agents.activity >= OBSTACLE  # and those that ride
             free[walls_are_none] = tentative[walls_are_none]
@@ -100,29 +100,31 @@ class Measure(TickSystem):
         """Count the pairs that overlap, and find the deepest."""
         agents = self.world.agents
         part, heights = self.world.ground_of(agents.position)
-        movable, _ = _movable(agents)
+        movable, _ = _movable(agents, tick)
         separator = tick.separator or self._separator
         found = separator.measure(agents.position, agents.radius, movable, part, tick.team, heights)
         tick.counts["overlaps"] = found.count
         tick.counts["deepest_overlap_m"] = found.deepest if found.count else 0.0
 
 
-def _movable(agents: AgentColumns) -> tuple[NDArray[np.uint8], int]:
+def _movable(agents: AgentColumns, tick: Tick) -> tuple[NDArray[np.uint8], int]:
     """Return (n,) uint8: how pushes treat each, as `Separator.separate` takes it; and how many are discs of
     obstacles, or ride.
     """
     movable = np.empty(len(agents), dtype=np.uint8)
-    return movable, find_movable(agents.activity, agents.is_immovable, movable)
+    found = tick.team.run(find_movable, len(agents), agents.activity, agents.is_immovable, movable)
+    return movable, sum(found)
 
 
 @lean_kernel
-def find_movable(activity, is_immovable, out):
-    """Write FIXED, MOVABLE or DRIVEN for each, (n,) uint8; return how many are discs of obstacles, or ride.
+def find_movable(start, stop, activity, is_immovable, out):
+    """Write FIXED, MOVABLE or DRIVEN for each of a range, (n,) uint8; return how many are discs of obstacles,
+    or ride.
 
     Both others are columns of agents. Twin: `tests/reference/rows.py`.
     """
     others = 0
-    for row in range(out.size):
+    for row in range(np.uint64(start), np.uint64(stop)):
         out[row] = DRIVEN if activity[row] == OBSTACLE else np.uint8(1) - is_immovable[row]
         others += activity[row] >= OBSTACLE
     return others

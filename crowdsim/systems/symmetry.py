@@ -78,7 +78,7 @@ class BreakSymmetry(System):
             float(turned.exact),
             float(turned.mutual),
         )
-        rows = touched.nonzero()[0] if turned.exact or turned.mutual else _NONE
+        rows = (touched != 0).nonzero()[0] if turned.exact or turned.mutual else _NONE
         self._last = self._note(tick, EventKind.SYMMETRY_BROKEN, rows, self._last)
         holds = self._breaker.stand(agents.velocity, wanted, active, agents.blocker, tick.length, tick.team)
         tick.counts["ground_held"] = float(len(holds))

@@ -59,11 +59,10 @@ class Turn(TickSystem):
             agents.preferred_velocity, agents.gait,
         )  # fmt: skip
         turn_x, turn_y = direction_at(min(HALF_TURN_RAD, float(self.parameters.rotation_speed) * tick.length))
-        heading = np.empty((len(agents), 2))
         tick.team.run(
-            turn_headings, len(agents), agents.velocity, agents.gait, agents.heading, turn_x, turn_y, heading
-        )
-        agents.heading[:] = heading
+            turn_headings, len(agents), agents.velocity, agents.gait, agents.heading, turn_x, turn_y,
+            agents.heading,
+        )  # fmt: skip
         riding = self.world.riding
         if riding is not None and riding.has_waypaths:
             agents.gait[(agents.gait == Gait.WALK) & (agents.crouches == 1)] = Gait.CROUCH

@@ -16,6 +16,10 @@ def test_integrate_agrees_with_reference():
     walked, tentative = np.empty((80, 2)), np.empty((80, 2))
     integrate(0, 80, position, velocity, speed, 0.05, walked, tentative)
     expected_walked, expected = twin.integrate(position.tolist(), velocity.tolist(), speed.tolist(), 0.05)
+    own, there = velocity.copy(), np.empty((80, 2))
+    integrate(0, 80, position, own, speed, 0.05, own, there)
+    assert own.tobytes() == walked.tobytes()  # they may be written over the old ones
+    assert there.tobytes() == tentative.tobytes()
     assert np.allclose(walked, expected_walked, atol=1e-15)
     assert np.allclose(tentative, expected, atol=1e-14)
     assert (walked[:, 0] ** 2 + walked[:, 1] ** 2 <= speed * speed).all()

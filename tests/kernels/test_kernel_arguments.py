@@ -21,7 +21,7 @@ ROOM = "arrays that it fills, each with a type of its own, beside what it reads"
 REASONS = {
     COLUMNS: """
         avoidance.symmetry.turn_away
-        systems.walk.note_steps systems.paths.corridor_paths.sort_followers
+        systems.paths.corridor_paths.sort_followers
         corridor.measure.measure_path_rows systems.spread.find_straight
         systems.goals.place_rows.list_standing
     """,

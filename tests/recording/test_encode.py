@@ -248,3 +248,48 @@ def test_a_thread_writes_the_same_file_as_the_caller_would(tmp_path):
         files.append((chunks, file["data"][:].tobytes()))
         file.close()
     assert files[0] == files[1]
+
+
+def test_rows_of_other_fields_are_taken_field_by_field(tmp_path):
+    """Only rows of the very type of the dataset are copied as bytes."""
+    kept, given = np.dtype([("a", "<i8"), ("b", "<f4")]), np.dtype([("a", "<i4"), ("b", "<f4")])
+    file, dataset = grow(tmp_path / "a.h5", kept, 8)
+    values = [(number, number / 3.0) for number in range(20)]
+    dataset.append(10, np.array(values[:10], dtype=given))
+    dataset.append(5, np.array(values[10:15], dtype=kept))
+    dataset.append(5, np.repeat(np.array(values[15:], dtype=kept), 2)[::2])  # not one after the other
+    dataset.write_rest()
+    assert file["data"][:].tobytes() == np.array(values, dtype=kept).tobytes()
+    file.close()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_of_several_datasets_at_once_are_those_of_one_after_the_other(tmp_path, seed):
+    """Each value is written over when the next is asked for, as the room for rounded numbers is."""
+    rng, room = np.random.default_rng(seed), np.empty(40)
+    kinds = ["float64", "float64", "int16"]
+    opened = [grow(tmp_path / f"{place}.h5", kind, 32) for place, kind in enumerate(kinds)]
+    datasets = [dataset for _, dataset in opened]
+    expected = [[] for _ in kinds]
+    for _ in range(30):
+        count = int(rng.integers(0, 41))
+        given = [np.floor(rng.uniform(0.0, 100.0, count)) for _ in kinds]
+
+        def values(given=given, count=count):
+            for numbers, kind in zip(given, kinds, strict=True):
+                room[:] = np.nan
+                room[:count] = numbers
+                yield room[:count] if kind == "float64" else numbers.astype("int32")
+
+        GrowingDataset.append_to_each(datasets, count, values())
+        for numbers, so_far in zip(given, expected, strict=True):
+            so_far.extend(numbers.tolist())
+        assert {dataset.rows for dataset in datasets} == {len(expected[0])}
+    with pytest.raises(TypeError, match="same_kind"):
+        GrowingDataset.append_to_each(datasets, 1, [np.ones(1), np.ones(1), np.ones(1)])
+    for (file, dataset), so_far in zip(opened, expected, strict=True):
+        dataset.rows = len(so_far)  # without the row that was refused
+        dataset.write_rest()
+        assert file["data"][:].tolist() == so_far
+        file.close()
+    GrowingDataset.append_to_each([], 3, [])

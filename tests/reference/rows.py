@@ -101,10 +101,15 @@ def followers(mine, activity, is_driven, status, goal_piece, polygon, barred, ke
     return follows, guesses, free & ~follows & ~guesses
 
 
-def steps(old, position, chosen, has_ground, tick_length, status, ahead, strays, corridor_length, most):
+def steps(
+    old, position, touched, chosen, has_ground, tick_length, status, ahead, strays, corridor_length, most
+):
     """Walked velocity, velocity, strays, corridor length, and which are lost."""
+    walked = (position - old) / tick_length
     velocity = np.where(has_ground[:, None], chosen, 0.0)
+    is_slower = (touched == 1) & (np.hypot(*walked.T) < np.hypot(*velocity.T))
+    velocity = np.where(is_slower[:, None], walked, velocity)
     follows = has_path(status)
     strays = strays + np.maximum(ahead - corridor_length, 0) * follows
     lost = (follows | (status == PathStatus.PENDING)) & ((ahead < 0) | (strays > most))
-    return (position - old) / tick_length, velocity, strays, np.maximum(ahead, 0), lost
+    return walked, velocity, strays, np.maximum(ahead, 0), lost

@@ -1,11 +1,16 @@
 """Kernels that ask in one pass which agents do what, beside masks, on columns of whatever they can hold."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from crowdsim.codes import PathStatus
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
 from crowdsim.navigation.corridor.portal_vertices import VERTEX
+from crowdsim.navigation.corridor.walk import Walked
+from crowdsim.navigation.tiles.handles import pack
 from crowdsim.systems.avoid import NONE_DRIVES, find_active
 from crowdsim.systems.nudge import end_steps, find_movable_standing, lead_steps
 from crowdsim.systems.paths.corridor_paths import NOWHERE_BARRED, sort_followers
@@ -14,12 +19,14 @@ from crowdsim.systems.paths.straighten import find_led_round
 from crowdsim.systems.separate import find_movable, take_pushes
 from crowdsim.systems.spread import ListEnds, find_straight
 from crowdsim.systems.turn import find_gaits
-from crowdsim.systems.walk import MOST_STRAYS, note_steps
+from crowdsim.systems.walk import MOST_STRAYS, NO_ONE, Steps, note_steps
 from crowdsim.world.columns import AgentColumns, AgentState, Led, Stepping
 from crowdsim.world.states import has_path, on_their_way, standing
+from crowdsim.world.world import NO_ROWS
 from tests.reference import rows as twin
 
 ROWS = 3000  # some 100 for each state of an agent that any of them tells from others
+HALVES = ((0, 1000), (1000, ROWS))
 
 
 @pytest.fixture(params=range(3))
@@ -88,7 +95,7 @@ def test_how_models_see_each(crowd, with_vehicles):
     drives = rng.random(ROWS) < 0.3 if with_vehicles else NONE_DRIVES
     given = agents.activity, agents.is_driven, agents.is_yielding, drives
     out = np.empty(ROWS, dtype=np.uint8)
-    obstacles = find_active(*given, out)
+    obstacles = sum(find_active(*half, *given, out) for half in HALVES)
     expected, count = twin.active(*given)
     assert obstacles == count > 0
     both(out, expected)
@@ -97,7 +104,7 @@ def test_how_models_see_each(crowd, with_vehicles):
 def test_which_can_be_pushed(crowd):
     agents, _ = crowd
     out = np.empty(ROWS, dtype=np.uint8)
-    others = find_movable(agents.activity, agents.is_immovable, out)
+    others = sum(find_movable(*half, agents.activity, agents.is_immovable, out) for half in HALVES)
     assert others == np.count_nonzero(agents.activity >= AgentState.OBSTACLE)
     both(out, twin.movable(agents.activity, agents.is_immovable))
 
@@ -129,7 +136,7 @@ def test_which_walk_straight_to_their_goal(crowd, may_stay):
         find_straight(
             *half, *given, agents.goal_piece, heeds, ends if may_stay else none, piece_source, source, out
         )
-        for half in ((0, 1000), (1000, ROWS))
+        for half in HALVES
     ]
     expected = twin.straight(*given, heeds, ends if may_stay else None)
     both(out, expected)
@@ -156,7 +163,7 @@ def test_which_are_led_round_a_free_vertex(crowd):
         rng.uniform(0.0, 0.5, 20),
     )  # fmt: skip
     out = np.empty(ROWS, dtype=bool)
-    count = sum(find_led_round(*half, *given, out) for half in ((0, 1000), (1000, ROWS)))
+    count = sum(find_led_round(*half, *given, out) for half in HALVES)
     both(out, twin.led_round(*given))
     assert count == np.count_nonzero(out)
 
@@ -165,7 +172,8 @@ def test_which_stand_and_can_be_asked_aside(crowd):
     agents, _ = crowd
     given = agents.activity, agents.is_yielding, agents.is_driven, agents.is_immovable
     out = np.empty(ROWS, dtype=bool)
-    assert find_movable_standing(*given, out) == np.count_nonzero(out)
+    count = sum(find_movable_standing(*half, *given, out) for half in HALVES)
+    assert count == np.count_nonzero(out)
     both(out, twin.movable_standing(*given))
 
 
@@ -177,7 +185,8 @@ def test_which_steps_end(crowd):
         0.01, 12, 100,
     )  # fmt: skip
     expected = twin.steps_that_go_on(*given, agents.is_yielding.copy())
-    end_steps(*given, agents.is_yielding)
+    for half in HALVES:
+        end_steps(*half, *given, agents.is_yielding)
     both(agents.is_yielding, expected)
 
 
@@ -186,10 +195,11 @@ def test_where_steps_lead(crowd):
     agents.yield_target[:9] = agents.position[:9]  # there
     agents.preferred_velocity[:], agents.next_corner[:] = 7.0, 7.0
     steps = agents.is_yielding != Stepping.NOWHERE
-    count = lead_steps(
+    given = (
         agents.is_yielding, agents.yield_target, agents.position, agents.desired_speed, 0.05,
         agents.preferred_velocity, agents.next_corner,
     )  # fmt: skip
+    count = sum(lead_steps(*half, *given) for half in HALVES)
     expected = twin.led(agents.yield_target, agents.position, agents.desired_speed, 0.05)
     assert count == np.count_nonzero(steps)
     assert 0 < count < ROWS
@@ -210,9 +220,8 @@ def test_which_follow_and_which_guess(crowd, keeps_previous, may_guess, has_barr
     )  # fmt: skip
     follows, guesses = np.empty(ROWS, dtype=bool), np.empty(ROWS, dtype=bool)
     velocity, corner = np.full((ROWS, 2), 7.0), np.full((ROWS, 2), 7.0)
-    halves = [(0, 1000), (1000, ROWS)]
     counts = [
-        sort_followers(*half, *given, agents.position, follows, guesses, velocity, corner) for half in halves
+        sort_followers(*half, *given, agents.position, follows, guesses, velocity, corner) for half in HALVES
     ]
     expected = twin.followers(*given)
     assert np.array_equal(follows, expected[0])
@@ -223,24 +232,53 @@ def test_which_follow_and_which_guess(crowd, keeps_previous, may_guess, has_barr
     assert np.array_equal(corner, np.where(expected[2][:, None], agents.position, 7.0))
 
 
-def test_what_is_noted_of_steps(crowd):
+class Layers(NamedTuple):
+    """Of a mesh what steps ask for."""
+
+    polygon_layer: NDArray[np.int32]
+
+
+@pytest.mark.parametrize("has_tiles", [False, True])
+def test_what_is_noted_of_steps(crowd, has_tiles):
     agents, rng = crowd
+    mesh, polygon = Layers(rng.integers(0, 5, 30).astype(np.int32)), rng.integers(0, 30, ROWS)
+    agents.surface[:], agents.layer[:] = 7, 7
     old = agents.position - 0.1 * rng.normal(size=(ROWS, 2))
-    has_ground, ahead = rng.random(ROWS) < 0.9, rng.integers(-1, 8, ROWS).astype(np.int32)
+    # at walls some have moved less than they chose to, and some more
+    walked = Walked(
+        agents.position.copy(),
+        polygon,
+        rng.integers(-1, 8, ROWS).astype(np.int32),
+        np.ones(ROWS, dtype=np.float32),
+        rng.integers(0, 2, ROWS).astype(np.uint8),
+    )
+    has_ground = rng.random(ROWS) < 0.9 if has_tiles else np.ones(ROWS, dtype=bool)
+    handle = rng.integers(1, 1 << 40, ROWS) if has_tiles else pack(1, 0, polygon)
     expected = twin.steps(
-        old, agents.position, agents.chosen_velocity, has_ground, 0.05, agents.path_status, ahead,
-        agents.strays, agents.corridor_length, MOST_STRAYS,
+        old, walked.position, walked.touched, agents.chosen_velocity, has_ground, 0.05, agents.path_status,
+        walked.length, agents.strays, agents.corridor_length, MOST_STRAYS,
+    )  # fmt: skip
+    agents.position[:] = old
+    out = Steps(
+        agents.position, agents.surface, agents.layer, agents.walked_velocity, agents.velocity,
+        agents.corridor_length, agents.strays,
     )  # fmt: skip
     lost = np.empty(ROWS, dtype=bool)
-    count = sum(
+    counts = [
         note_steps(
-            *half, old, agents.position, agents.chosen_velocity, has_ground, 0.05, agents.path_status, ahead,
-            agents.walked_velocity, agents.velocity, agents.strays, agents.corridor_length, lost,
+            *half, mesh, walked, agents.chosen_velocity, agents.path_status,
+            has_ground if has_tiles else NO_ONE, handle if has_tiles else NO_ROWS, 0.05, out, lost,
         )
-        for half in ((0, 1000), (1000, ROWS))
-    )  # fmt: skip
+        for half in HALVES
+    ]  # fmt: skip
     found = agents.walked_velocity, agents.velocity, agents.strays, agents.corridor_length
     for one, other in zip(found, expected, strict=False):
         assert one.tobytes() == other.astype(one.dtype).tobytes()
-    assert count == np.count_nonzero(lost)
+    assert agents.position.tobytes() == walked.position.tobytes()
+    assert np.array_equal(agents.surface, np.where(has_ground, handle, 7))
+    assert np.array_equal(agents.layer, np.where(has_ground, mesh.polygon_layer[polygon], 7))
+    assert sum(lost for lost, _ in counts) == np.count_nonzero(lost)
+    assert sum(at_walls for _, at_walls in counts) == np.count_nonzero(walked.touched)
     both(lost, expected[-1])
+    slowed = (walked.touched == 1) & (agents.velocity == agents.walked_velocity).all(axis=1)
+    assert 0 < np.count_nonzero(slowed) < np.count_nonzero(walked.touched)

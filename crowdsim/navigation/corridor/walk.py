@@ -273,7 +273,8 @@ def walk_many(start, stop, mesh, corridors, capacity, target, known_clear, out):
         Sizes of their blocks; 0 for none.
     target : (n, 2) float64, m
     known_clear : (n,) float32, m
-        Distance within which there is no wall; infinite values and overestimates break the promise.
+        Distance within which there is no wall; infinite values and overestimates break the promise. May be
+        that of `out`.
     out : Walked
 
     Notes
