@@ -240,11 +240,6 @@ EVENT_DTYPE = np.dtype(
 )
 
 
-def _numbers_of(events: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the same memory as (k, 6) numbers of 8 bytes."""
-    return events.view(np.int64).reshape(len(events), -1)
-
-
 class EventLog:
     """Events since the last time they were taken, in the order in which they were noted."""
 
@@ -286,13 +281,11 @@ class EventLog:
 
     def waiting(self) -> NDArray[Any]:
         """Return the events that were not taken yet."""
-        if len(self._parts) == 1:
-            return self._parts[0]
-        found = np.empty(sum(map(len, self._parts)), dtype=EVENT_DTYPE)
-        if self._parts:  # as numbers without fields, which numpy joins twenty times as fast
-            np.concatenate([_numbers_of(part) for part in self._parts], out=_numbers_of(found))
-        return found
+        if not self._parts:
+            return np.empty(0, dtype=EVENT_DTYPE)
+        # as bytes: numpy joins fields one by one, which takes ten times as long
+        return np.frombuffer(bytearray(b"".join(part.data for part in self._parts)), dtype=EVENT_DTYPE)
 
     def put_back(self, events: NDArray[Any]) -> None:
         """Have events wait, and no others."""
-        self._parts = [events] if len(events) else []
+        self._parts = [np.ascontiguousarray(events)] if len(events) else []
