@@ -287,11 +287,17 @@ def _fill_cells(start, stop, position, plane_of_row, cells, cell_of_row, counts)
 
 
 @lean_kernel
-def _sort_alone(position, plane_of_row, cells, cell_of_row, counts):
-    """Do all steps of the sort, with one line of `counts`: of few agents calls take most of the time."""
-    _count_cells(0, 1, position, plane_of_row, cells, cell_of_row, counts)
-    _lay_out_slots(counts, cells.start)
-    _fill_cells(0, 1, position, plane_of_row, cells, cell_of_row, counts)
+def _sort_alone(position, plane_of_row, cells, cell_of_row):
+    """Do all steps of the sort in one call, and count in `cells.start` itself, which then is all that they go
+    to and fro in: a cell is counted two places on, its slots are given out one place on, and so each place
+    ends as the first slot of its cell.
+    """
+    start, count = cells.start, cells.start.size - 2
+    start[0] = start[1] = np.uint32(0)
+    _count_cells(0, 1, position, plane_of_row, cells, cell_of_row, start[2:].reshape(1, count))
+    for place in range(2, start.size):
+        start[place] += start[place - 1]
+    _fill_cells(0, 1, position, plane_of_row, cells, cell_of_row, start[1:-1].reshape(1, count))
 
 
 @inlined_kernel
@@ -510,13 +516,13 @@ class CellIndex:
         """
         cells = len(self.cells.start) - 2
         lines = max(1, min(team.threads, len(plane_of_row) // SORTED_AT_ONCE))
+        if lines == 1:
+            _sort_alone(position, plane_of_row, self.cells, cell_of_row)
+            return
         if lines * cells > self._counts.size:
             self._counts = np.empty(2 * lines * cells, dtype=np.uint32)
         counts = self._counts[: lines * cells].reshape(lines, cells)
         given = position, plane_of_row, self.cells, cell_of_row, counts
-        if lines == 1:
-            _sort_alone(*given)
-            return
         team.run(_count_cells, lines, *given, at_least=1)
         _lay_out_slots(counts, self.cells.start)
         team.run(_fill_cells, lines, *given, at_least=1)
