@@ -23,7 +23,6 @@ REASONS = {
         avoidance.symmetry.turn_away
         systems.paths.corridor_paths.sort_followers
         corridor.measure.measure_path_rows systems.spread.find_straight
-        systems.goals.place_rows.list_standing
     """,
     ROWS: """
         avoidance.sampling.kernel._choose_by_sampling

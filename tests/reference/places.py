@@ -1,6 +1,6 @@
 """Twins of which places are free, how far they are from walkers, all against all, and which are the best.
-Kernels: find_free, rank_places, choose_places, find_visitors, list_coming, list_standing, joined,
-sorted_along, split_coming, distances_of_free, send_in.
+Kernels: find_free, rank_places, choose_places, survey_region, joined, sorted_along, split_coming,
+distances_of_free, send_in.
 """
 
 import math

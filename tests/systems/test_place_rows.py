@@ -5,14 +5,18 @@ import pytest
 
 from crowdsim.bodies.places import TAKEN
 from crowdsim.systems.goals.place_rows import (
+    NOWHERE,
+    OUT,
+    STAYS,
+    Box,
+    Crowd,
+    Ends,
     distances_of_free,
-    find_visitors,
     joined,
-    list_coming,
-    list_standing,
     send_in,
     sorted_along,
     split_coming,
+    survey_region,
 )
 from crowdsim.world.columns import AgentState, Stepping
 from tests.reference import places as twin
@@ -30,79 +34,72 @@ def rng(request):
     return np.random.default_rng(request.param)
 
 
-def activities(rng):
-    return rng.integers(0, max(AgentState) + 1, ROWS).astype(np.uint8)
-
-
-@pytest.mark.parametrize("region", [1, FIXED + 1])
-def test_which_come_to_a_region_and_which_stay(rng, region):
-    activity, goal = activities(rng), rng.integers(-1, FIXED + 3, ROWS).astype(np.int32)
-    itinerary = rng.integers(-1, LISTS, ROWS).astype(np.int32)
-    is_set = region >= FIXED
-    leads = np.zeros(0, dtype=bool) if is_set else np.array([False, True, True, False])
-    last = np.zeros(0, dtype=bool) if is_set else np.array([True, False, True])
-    comes, stays = np.empty(ROWS, dtype=bool), rng.uniform(size=ROWS) < 0.1
-    expected_comes, expected_stays = twin.find_visitors(activity, goal, itinerary, leads, last, region)
-    expected_stays = expected_stays | stays
-    radius = rng.uniform(0.1, 0.4, ROWS)
-    sums = in_two(find_visitors, activity, goal, itinerary, radius, leads, last, region, comes, stays)
-    sums = *(sum(each) for each in zip(*(each[:2] for each in sums))), max(each[2] for each in sums)
-    assert sums == twin.sum_stays(expected_stays, goal, radius)
-    assert np.array_equal(comes, expected_comes) and np.array_equal(stays, expected_stays)
-    assert 0 < np.count_nonzero(comes) < ROWS and 0 < np.count_nonzero(stays) < ROWS
-
-
-def test_nobody_stays_by_a_list_where_there_are_no_lists():
-    goal, none = np.zeros(5, dtype=np.int32), np.full(5, -1, dtype=np.int32)
-    comes, stays = np.empty(5, dtype=bool), np.zeros(5, dtype=bool)
-    walking = np.full(5, AgentState.WALKING, dtype=np.uint8)
-    sums = find_visitors(
-        0, 5, walking, goal, none, np.ones(5), np.array([True]), np.zeros(0, dtype=bool), 0, comes, stays
+def drawn(rng):
+    """Return columns at random: places are on a grid, so that some are on rims."""
+    return Crowd(
+        rng.integers(0, max(AgentState) + 1, ROWS).astype(np.uint8),
+        rng.integers(-1, FIXED + 3, ROWS).astype(np.int32),
+        rng.integers(-1, LISTS, ROWS).astype(np.int32),
+        rng.integers(0, 3, ROWS).astype(np.int32),
+        rng.uniform(0.1, 0.4, ROWS),
+        rng.integers(0, 12, (ROWS, 2)).astype(float),
+        rng.integers(0, max(Stepping) + 1, ROWS).astype(np.uint8),
+        rng.integers(0, 12, (ROWS, 2)).astype(float),
     )
-    assert sums == (0, 0, 0.0) and comes.all() and not stays.any()
-
-
-def test_where_those_are_that_come_or_walk_in_the_box(rng):
-    comes, activity = rng.uniform(size=ROWS) < 0.2, activities(rng)
-    position = rng.integers(0, 12, (ROWS, 2)).astype(float)
-    low, high, found = np.array([2.0, 3.0]), np.array([7.0, 9.0]), np.empty((2, ROWS))
-    listed = in_two(list_coming, comes, activity, position, low, high, 1.0, found)
-    parts, expected = np.array(listed), twin.list_coming(comes, activity, position, low, high, 1.0)
-    assert np.array_equal(joined(found, parts, 0), expected[0])
-    assert sorted(zip(*joined(found, parts, 2))) == sorted(zip(*expected[1]))
-    for axis in (0, 1):
-        ours, theirs = split_coming(found, parts, axis), twin.split_coming(found, parts, axis)
-        assert np.array_equal(ours[0][0], theirs[0][0])
-        assert all(sorted(zip(*a)) == sorted(zip(*b)) for a, b in zip(ours, theirs))
-    assert min(expected[0].shape[1], expected[1].shape[1]) > 0
-    assert expected[0].shape[1] + expected[1].shape[1] < ROWS
 
 
 @pytest.mark.parametrize("layers", [[1], [0, 2], []])
-def test_where_those_stand_that_take_places(rng, layers):
-    given = (
-        activities(rng),
-        rng.integers(0, 3, ROWS).astype(np.int32),
-        np.array(layers, dtype=np.int32),
-        rng.integers(0, max(Stepping) + 1, ROWS).astype(np.uint8),
-        rng.normal(size=(ROWS, 2)),
-        rng.normal(size=(ROWS, 2)),
-        rng.uniform(0.1, 0.4, ROWS),
-        rng.uniform(size=ROWS) < 0.3,
-        np.array([-0.5, -1.0]),
-        np.array([1.0, 0.5]),
-        0.2,
-    )
-    found = np.empty((3, ROWS))
-    expected = twin.list_standing(*given)
-    parts = np.array(in_two(list_standing, *given, found))
-    assert np.array_equal(joined(found, parts, 0), expected)
-    assert (expected.shape[1] > 0) == bool(layers) and expected.shape[1] < ROWS
-    place = rng.uniform(-6.0, 6.0, (60, 2))
+@pytest.mark.parametrize("region", [1, FIXED + 1])
+def test_a_survey_finds_what_the_twins_find_one_after_the_other(rng, region, layers):
+    agents, is_set = drawn(rng), region >= FIXED
+    leads = np.zeros(0, dtype=bool) if is_set else np.array([False, True, True, False])
+    last = np.zeros(0, dtype=bool) if is_set else np.array([True, False, True])
+    known = rng.choice(np.array([0] * 8 + [STAYS, OUT], dtype=np.uint8), ROWS)
+    box = Box(np.array([2.0, 3.0]), np.array([7.0, 9.0]), np.array(layers, dtype=np.int32), 1.0, 0.2)
+    stays, found = known.copy(), np.full((5, ROWS), np.nan)
+    listed = in_two(survey_region, agents, Ends(region, leads, last), box, stays, found)
+    parts = np.array([each[3:] for each in listed])
+
+    comes, expected = twin.find_visitors(
+        agents.activity, agents.goal, agents.itinerary, leads, last, region
+    )  # fmt: skip
+    expected = expected | (known != 0)
+    sums = *(sum(each) for each in zip(*(each[:2] for each in listed))), max(each[2] for each in listed)
+    assert sums == twin.sum_stays(expected, agents.goal, agents.radius)
+    assert np.array_equal(stays, np.where(expected, np.maximum(known, STAYS), 0))
+    assert 0 < np.count_nonzero(comes) < ROWS and 0 < np.count_nonzero(expected) < ROWS
+
+    near, far = twin.list_coming(comes, agents.activity, agents.position, box.low, box.high, box.margin)
+    assert np.array_equal(joined(found[:2], parts, 0), near)
+    assert sorted(zip(*joined(found[:2], parts, 2))) == sorted(zip(*far))
+    assert min(near.shape[1], far.shape[1]) > 0 and near.shape[1] + far.shape[1] < ROWS
     for axis in (0, 1):
-        distance = distances_of_free(place, axis, np.argsort(place[:, axis]), found, parts, 0.2)
-        assert np.array_equal(distance, twin.distances_of_free(place, found, parts, 0.2))
+        ours, theirs = split_coming(found[:2], parts, axis), twin.split_coming(found[:2], parts, axis)
+        assert np.array_equal(ours[0][0], theirs[0][0])
+        assert all(sorted(zip(*a)) == sorted(zip(*b)) for a, b in zip(ours, theirs))
+
+    stand = twin.list_standing(
+        agents.activity, agents.layer, box.layers, agents.is_yielding, agents.yield_target, agents.position,
+        agents.radius, known == OUT, box.low, box.high, box.own,
+    )  # fmt: skip
+    assert np.array_equal(joined(found[2:], parts, 4), stand)
+    assert (stand.shape[1] > 0) == bool(layers) and stand.shape[1] < ROWS
+    place = rng.uniform(-2.0, 14.0, (60, 2))
+    for axis in (0, 1):
+        distance = distances_of_free(place, axis, np.argsort(place[:, axis]), found[2:], parts, 0.2)
+        assert np.array_equal(distance, twin.distances_of_free(place, found[2:], parts[:, 4:], 0.2))
     assert np.any(distance == np.inf) and np.any(distance == TAKEN) == bool(layers)
+
+
+def test_nobody_stays_by_a_list_where_there_are_no_lists_and_nobody_stands_nowhere(rng):
+    agents, none = drawn(rng), np.full(ROWS, -1, dtype=np.int32)
+    agents = agents._replace(
+        activity=np.full(ROWS, AgentState.WALKING, np.uint8), goal=np.zeros(ROWS, np.int32), itinerary=none
+    )
+    ends, stays = Ends(0, np.array([True]), np.zeros(0, dtype=bool)), np.zeros(ROWS, dtype=np.uint8)
+    found = survey_region(0, ROWS, agents, ends, NOWHERE, stays, np.empty((5, ROWS)))
+    assert found == (0, 0, 0.0, 0, 0, 0, ROWS, 0, 0)  # all come, and are far
+    assert not stays.any()
 
 
 @pytest.mark.parametrize("axis", [0, 1])

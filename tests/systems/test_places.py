@@ -171,9 +171,9 @@ def test_places_are_the_same_with_any_threads_and_from_saved_states():
 def test_one_that_blocks_is_asked_to_move_up_only_where_agents_may_stay(stays, monkeypatch):
     """Looked for are kernels that runs without such places do not have ready."""
     asked = []
-    visitors = Places._visitors
+    survey = Places._survey
     monkeypatch.setattr(
-        Places, "_visitors", lambda self, *args: asked.append(args[1]) or visitors(self, *args)
+        Places, "_survey", lambda self, *args, **more: asked.append(args[1]) or survey(self, *args, **more)
     )
     scene = square(
         0 if not stays else 1, walkable=((0, 0), (20, 0), (20, 0.9), (0, 0.9)), box=(11, 0, 17, 0.9)

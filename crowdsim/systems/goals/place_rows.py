@@ -1,12 +1,15 @@
-"""Which agents matter for the places of a region, each asked in one pass over rows, and what is made of the
-lists of them.
+"""Which agents matter for the places of a region, found in one pass over rows, and what is made of the lists
+of them.
 """
 
 # mypy: allow-untyped-defs
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.bodies.places import find_free
 from crowdsim.geometry.hypot import hypot
@@ -17,166 +20,145 @@ from crowdsim.world.states import ARRIVED, WAITING, WALKING
 LEAST_SPEED = 0.05  # That is the least, in m/s: a slower agent does not keep a run from its end.
 SLOWEST = 0.5  # Share of its speed that an agent is expected to reach on the way to its place.
 _IN = np.uint8(Stepping.IN)
+STAYS, OUT = np.uint8(1), np.uint8(2)
 
 
-@lean_kernel
-def find_visitors(start, stop, activity, goal, itinerary, radius, leads, last, region, comes, stays):
-    """Find the agents that head for a region, or will once they start, and those that stay there in the end.
+class Crowd(NamedTuple):
+    """Columns of agents that a survey reads."""
 
-    Parameters
+    activity: NDArray[np.uint8]
+    goal: NDArray[np.int32]
+    itinerary: NDArray[np.int32]
+    layer: NDArray[np.int32]
+    radius: NDArray[np.float64]
+    position: NDArray[np.float64]
+    is_yielding: NDArray[np.uint8]
+    yield_target: NDArray[np.float64]
+
+
+class Ends(NamedTuple):
+    """What leads to a region.
+
+    Attributes
     ----------
-    start, stop : int
-        Range of rows.
-    activity : (n,) uint8
-    goal, itinerary : (n,) int32
-        -1 is none.
-    radius : (n,) float64, m
+    region : int
     leads : (goals,) bool
         Which goals are the region, or may be. Without entries only the region itself is, and those stay that
         head for it.
     last : (itineraries,) bool
         Which itineraries end there, for agents that stay.
-    region : int
-    comes : (n,) bool
-        Receives which come.
-    stays : (n,) bool
-        In and out: more that stay.
-
-    Returns
-    -------
-    count : int
-        How many stay.
-    waited_for : int
-        How many of these have a goal.
-    widest : float, m
-        The greatest radius of those that stay.
-
-    Notes
-    -----
-    Twin: `tests/reference/places.py`.
     """
-    count, waited_for, widest = 0, 0, 0.0
-    for row in range(np.uint64(start), np.uint64(stop)):
-        comes[row] = (activity[row] == WALKING or activity[row] == WAITING) and goal[row] >= 0
-        if comes[row]:
-            comes[row] = leads[goal[row]] if goal[row] < leads.size else goal[row] == region
-        if leads.size == 0:
-            stays[row] |= comes[row]
-        elif itinerary[row] >= 0:
-            stays[row] |= last[itinerary[row]]
-        count += stays[row]
-        waited_for += stays[row] & (goal[row] >= 0)
-        widest = max(widest, radius[row] if stays[row] else 0.0)
-    return count, waited_for, widest
+
+    region: int
+    leads: NDArray[np.bool_]
+    last: NDArray[np.bool_]
 
 
-@lean_kernel
-def list_coming(start, stop, comes, activity, position, low, high, margin, found):
-    """List where agents are that come, or walk in a box: they are not to be shut in.
+class Box(NamedTuple):
+    """Where the places of a region are.
 
-    Parameters
+    Attributes
     ----------
-    start, stop : int
-        Range of rows.
-    comes : (n,) bool
-    activity : (n,) uint8
-    position : (n, 2) float64, m
     low, high : (2,) float64, m
         The box, its rim included.
+    layers : (k,) int32
+        The floors.
     margin : float, m
-    found : (2, n) float64, m
-        Receives x and y of those that are at most so far outside the box, from `start` on, and of the others,
-        before `stop`.
-
-    Returns
-    -------
-    first_near, last_near, first_far, last_far : int
-        They are ``found[:, first_near:last_near]`` and ``found[:, first_far:last_far]``.
-
-    Notes
-    -----
-    Twin: `tests/reference/places.py`.
+        So far outside the box those that come are near.
+    own : float, m
+        How much farther from it than their radius those that stand are at most, in x and y.
     """
-    near, far = 0, 0
-    for row in range(np.uint64(start), np.uint64(stop)):
-        if not comes[row] and activity[row] != WALKING:
-            continue
-        x, y = position[row, 0], position[row, 1]
-        outside = max(max(low[0] - x, x - high[0]), max(low[1] - y, y - high[1]))
-        if outside <= (margin if comes[row] else 0.0):
-            found[0, start + near], found[1, start + near] = x, y
-            near += 1
-        elif comes[row]:
-            far += 1
-            found[0, stop - far], found[1, stop - far] = x, y
-    return start, start + near, stop - far, stop
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    layers: NDArray[np.int32]
+    margin: float
+    own: float
+
+
+NOWHERE = Box(np.full(2, np.inf), np.full(2, -np.inf), np.zeros(0, dtype=np.int32), 0.0, 0.0)
 
 
 @lean_kernel
-def list_standing(
-    start,
-    stop,
-    activity,
-    layer,
-    layers,
-    is_yielding,
-    yield_target,
-    position,
-    radius,
-    is_out,
-    low,
-    high,
-    own,
-    found,
-):
-    """List where agents stand, or are about to, on some floors, in or near a box.
+def survey_region(start, stop, agents, ends, box, stays, found):
+    """Find the agents that matter for the places of a region, in one pass: those that head for it, or will
+    once they start, or walk in a box, which are not to be shut in; those that stay there in the end; and
+    those that stand in or near the box, or are about to.
 
     Parameters
     ----------
     start, stop : int
         Range of rows.
-    activity : (n,) uint8
-    layer : (n,) int32
-    layers : (k,) int32
-        The floors.
-    is_yielding : (n,) uint8
-        Not 0: is about to stand at its target instead of where it is.
-    yield_target, position : (n, 2) float64, m
-    radius : (n,) float64, m
-    is_out : (n,) bool
-        Agents that do not count.
-    low, high : (2,) float64, m
-        The box.
-    own : float, m
-        How much farther from it than their radius they are at most, in x and y.
-    found : (3, n) float64, m
-        Receives x, y and the radius of each, from `start` on.
+    agents : Crowd
+        -1 is no goal and no itinerary. One that is yielding is about to stand at its target instead of where
+        it is.
+    ends : Ends
+    box : Box
+    stays : (n,) uint8
+        In: STAYS for more that stay, OUT for those that do and do not count as standing, else 0. Out: not 0
+        for all that stay.
+    found : (5, n) float64, m
+        Receives x and y of those that come, or walk in the box: from `start` on of those at most `margin`
+        outside the box, before `stop` of the others; and below, from `start` on, x, y and the radius of those
+        that stand.
 
     Returns
     -------
-    first, last : int
-        They are ``found[:, first:last]``.
+    count, waited_for : int
+        How many stay, and how many of these have a goal.
+    widest : float, m
+        The greatest radius of those that stay.
+    first_near, last_near, first_far, last_far, first, last : int
+        They are ``found[:2, first_near:last_near]``, ``found[:2, first_far:last_far]`` and
+        ``found[2:, first:last]``.
 
     Notes
     -----
     Twin: `tests/reference/places.py`.
     """
-    count = 0
+    count, waited_for, widest, near, far, standing = 0, 0, 0.0, 0, 0, 0
+    low, high = box.low, box.high
     for row in range(np.uint64(start), np.uint64(stop)):
-        if activity[row] == WALKING or activity[row] == ARRIVED or is_out[row]:
+        activity, goal = agents.activity[row], agents.goal[row]
+        walks = activity == WALKING
+        comes = (walks or activity == WAITING) and goal >= 0
+        if comes:
+            comes = ends.leads[goal] if goal < ends.leads.size else goal == ends.region
+        known = stays[row]
+        if ends.leads.size == 0:
+            is_staying = comes
+        else:
+            is_staying = agents.itinerary[row] >= 0 and ends.last[agents.itinerary[row]]
+        if known != 0 or is_staying:
+            stays[row] = max(known, STAYS)
+            count += 1
+            waited_for += goal >= 0
+            widest = max(widest, agents.radius[row])
+        if comes or walks:
+            x, y = agents.position[row, 0], agents.position[row, 1]
+            outside = max(max(low[0] - x, x - high[0]), max(low[1] - y, y - high[1]))
+            if outside <= (box.margin if comes else 0.0):
+                found[0, start + near], found[1, start + near] = x, y
+                near += 1
+            elif comes:
+                far += 1
+                found[0, stop - far], found[1, stop - far] = x, y
+        if walks or activity == ARRIVED or known == OUT:
             continue
         is_there = False
-        for floor in layers:
-            is_there |= layer[row] == floor
+        for floor in box.layers:
+            is_there |= agents.layer[row] == floor
         if not is_there:
             continue
-        place = yield_target if is_yielding[row] != 0 else position
-        x, y, near = place[row, 0], place[row, 1], radius[row] + own
-        if low[0] - x <= near and x - high[0] <= near and low[1] - y <= near and y - high[1] <= near:
-            at = start + count
-            found[0, at], found[1, at], found[2, at] = x, y, radius[row]
-            count += 1
-    return start, start + count
+        place = agents.yield_target if agents.is_yielding[row] != 0 else agents.position
+        x, y, reach = place[row, 0], place[row, 1], agents.radius[row] + box.own
+        if low[0] - x <= reach and x - high[0] <= reach and low[1] - y <= reach and y - high[1] <= reach:
+            at = start + standing
+            found[2, at], found[3, at], found[4, at] = x, y, agents.radius[row]
+            standing += 1
+    return (
+        count, waited_for, widest, start, start + near, stop - far, stop, start, start + standing,
+    )  # fmt: skip
 
 
 @kernel
@@ -211,7 +193,7 @@ def sorted_along(axis, found):
 
 @kernel
 def split_coming(found, parts, axis):
-    """Return what `list_coming` has listed in `parts`, (p, 4): where those are that come near, sorted along
+    """Return what `survey_region` has listed in `parts`, (p, 6): where those are that come near, sorted along
     an axis, and where the others are; (2, k) m. Twin: `tests/reference/places.py`.
     """
     return sorted_along(axis, joined(found, parts, 0)), joined(found, parts, 2)
@@ -219,13 +201,15 @@ def split_coming(found, parts, axis):
 
 @kernel
 def distances_of_free(point, axis, order, found, parts, own):
-    """Return inf for the places, (n, 2) m, that those leave free that `list_standing` has listed in `parts`,
-    (p, 2), and `TAKEN` for the others, (n,).
+    """Return inf for the places, (n, 2) m, that those leave free that `survey_region` has listed in `parts`,
+    (p, 6), and `TAKEN` for the others, (n,).
 
     Parameters
     ----------
     point, axis, order : as for `find_free`
-    found, parts : as `list_standing` leaves them
+    found : (3, n) float64, m
+        Of those that stand.
+    parts : (p, 6) int64
     own : float, m
         The radius of the agent that the place is for.
 
@@ -233,7 +217,7 @@ def distances_of_free(point, axis, order, found, parts, own):
     -----
     Twin: `tests/reference/places.py`.
     """
-    standing, distance = joined(found, parts, 0), np.empty(point.shape[0])
+    standing, distance = joined(found, parts, 4), np.empty(point.shape[0])
     for each in range(standing.shape[1]):
         standing[2, each] += own
     find_free(point, axis, order, standing, distance)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import shapely
@@ -16,13 +17,17 @@ from crowdsim.bodies.places import FAR_M, FreePlaces, PlaceParameters, choose_pl
 from crowdsim.setup.things import Goals
 from crowdsim.systems.base.system import Tick
 from crowdsim.systems.goals.place_rows import (
+    NOWHERE,
+    OUT,
+    STAYS,
+    Box,
+    Crowd,
+    Ends,
     distances_of_free,
-    find_visitors,
-    list_coming,
-    list_standing,
     send_in,
     sorted_along,
     split_coming,
+    survey_region,
 )
 from crowdsim.world.columns import AgentState, Wait
 from crowdsim.world.random import Stream, agent_key, draw_uniform
@@ -32,7 +37,8 @@ from crowdsim.world.world import World
 LOOSEST_M = 1.2
 CLOSER = 0.9  # Share by which they are moved together until there are enough.
 ROW = math.sqrt(0.75)  # Distance of the rows of a triangular lattice, of that of its points.
-SHARED = 5_000  # Rows of a range at least: one row takes 2 to 3 ns.
+SHARED = 5_000  # Rows of a range at least: one row takes 4 to 6 ns.
+_NO_ONE: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
 
 @dataclass(frozen=True)
@@ -60,6 +66,30 @@ class Lattice:
     order: NDArray[np.int64]
 
 
+class Surveyed(NamedTuple):
+    """Which agents matter for the places of a region; see `survey_region`.
+
+    Attributes
+    ----------
+    stays : (n,) uint8
+        Not 0 for those that stay in the end.
+    staying, waited_for : int
+        How many these are, and how many of them have a goal.
+    widest : float, m
+        Their greatest radius.
+    found : (5, n) float64, m
+        Until the next survey.
+    parts : (p, 6) int64
+    """
+
+    stays: NDArray[np.uint8]
+    staying: int
+    waited_for: int
+    widest: float
+    found: NDArray[np.float64]
+    parts: NDArray[np.int64]
+
+
 class Places:
     """Gives agents that stay in a region a place of their own.
 
@@ -78,10 +108,11 @@ class Places:
     def __init__(self, world: World, parameters: PlaceParameters, seed: int) -> None:
         self.world, self.parameters, self.seed = world, parameters, seed
         self._goals: object = None
-        self._scratch = np.empty((3, 0))
+        self._scratch = np.empty((5, 0))
         self._lattices: dict[tuple[int, float, float], Lattice] = {}
         self._spacings: dict[int, tuple[tuple[int, float, float], float]] = {}  # of agents, and how far
         self._leads: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
+        self._last: dict[int, tuple[Lattice, float]] = {}  # places of a region, and for how wide agents
 
     def take(
         self,
@@ -104,7 +135,7 @@ class Places:
         if not self.parameters.moving_in or not len(rows):
             return
         is_region = self.world.goals.reach == 0.0
-        for region in np.unique(regions).tolist():
+        for region in sorted(set(regions.tolist())):
             if is_region[region]:
                 self._take_in(tick, rows[regions == region], region, polygon)
 
@@ -134,7 +165,7 @@ class Places:
         for region in np.flatnonzero(goals.reach == 0.0).tolist():
             if not self._is_for_staying(region):
                 continue
-            before = standing[self._visitors(tick, region, stuck[:0])[1][standing]]
+            before = standing[self._survey(tick, region, None).stays[standing] != 0]
             if len(before):
                 self._take_in(tick, before, region, self.world.polygons(), leaving=True)
 
@@ -150,21 +181,20 @@ class Places:
         """Give agents at one region their places; those that are `leaving` have one,
         and get none that they could have from there.
         """
-        comes, _, count, bound, widest = self._visitors(tick, region, rows)
-        waited_for = bound + len(rows)
-        tight = 2.0 * widest + self.parameters.place_gap
-        spacing = self._spacing(region, count, widest, tight)
-        lattice = self._lattice(region, spacing, widest)
-        axis = lattice.axis
-        near, far = self._coming(tick, comes, lattice, axis)
+        lattice, spacing, tight, seen = self._look(tick, region, rows, leaving=leaving)
+        waited_for, widest, axis = seen.waited_for + len(rows), seen.widest, lattice.axis
+        near, far = split_coming(seen.found[:2], seen.parts, axis)
         none, free, chosen = np.empty((2, 0)), dict[float, FreePlaces](), np.empty(len(rows), dtype=np.int64)
         first = 0
         while first < len(rows):
             for apart in dict.fromkeys((spacing, tight)):
                 if apart not in free:
-                    lattice, out = self._lattice(region, apart, widest), rows[:0] if leaving else rows[first:]
                     walking = (near, far) if apart == spacing else (self._all_along(axis, near, far), none)
-                    free[apart] = self._free(tick, lattice, out, widest, walking, axis)
+                    # of other places, or where some are on their way to theirs, others stand near
+                    if apart != spacing or first:
+                        lattice = self._lattice(region, apart, widest)
+                        seen = self._survey(tick, region, (lattice, widest), rows[first:], leaving=leaving)
+                    free[apart] = self._free(lattice, seen, widest, walking, axis)
                 # walls may leave too few within reach, or some stand beside their places
                 last = len(rows) if apart == spacing else first + 1
                 done = choose_places(
@@ -191,31 +221,72 @@ class Places:
             agents.is_yielding, agents.yield_target, agents.yield_tick,
         )  # fmt: skip
 
-    def _visitors(
-        self, tick: Tick, region: int, rows: NDArray[np.int64]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], int, int, float]:
-        """Return (n,) bool twice: agents that head for a region, or will once they start;
-        and those with that as their last goal, to stay, and `rows`. Of a region that the run has set these
-        are the ones that head for it or stand in it. Then of those that stay how many they are, how many of
-        them have a goal, and their greatest radius, m.
+    def _look(
+        self, tick: Tick, region: int, rows: NDArray[np.int64], *, leaving: bool
+    ) -> tuple[Lattice, float, float, Surveyed]:
+        """Return the places of a region, how far apart they are and are at least (m), and what is found among
+        them; `rows` and `leaving` as in `_take_in`.
+
+        Which places there are follows from those that stay. They are the same as the last time, as a rule;
+        where they are not, those that stand among them are looked for once more.
         """
         self._look_at_ground()
-        agents, none = self.world.agents, np.zeros(0, dtype=np.bool_)
-        comes, leads, last = np.empty(len(agents), dtype=np.bool_), none, none
-        if region >= self.world.destinations.fixed:
-            stays = self._standing_in(region)
-        else:
-            leads, last = self._leading_to(region)
-            stays = np.zeros(len(agents), dtype=np.bool_)
-            if self.world.machines is not None:  # those whose machine lets them stay there
-                stays |= (agents.waits == Wait.STAY) & (agents.step == region)
-        stays[rows] = True
-        sums = tick.team.run(
-            find_visitors, len(agents), agents.activity, agents.goal, agents.itinerary, agents.radius, leads,
-            last, region, comes, stays, at_least=SHARED,
+        known = self._last.get(region)
+        while True:
+            seen = self._survey(tick, region, known, rows, leaving=leaving)
+            tight = 2.0 * seen.widest + self.parameters.place_gap
+            spacing = self._spacing(region, seen.staying, seen.widest, tight)
+            lattice = self._lattice(region, spacing, seen.widest)
+            if known is not None and known[0] is lattice and known[1] == seen.widest:
+                return lattice, spacing, tight, seen
+            known = self._last[region] = lattice, seen.widest
+
+    def _survey(
+        self,
+        tick: Tick,
+        region: int,
+        places: tuple[Lattice, float] | None,
+        rows: NDArray[np.int64] | None = None,
+        *,
+        leaving: bool = False,
+    ) -> Surveyed:
+        """Return which agents matter for a region: those that head for it, or will once they start; those
+        with that as their last goal, to stay, and `rows`; and those that stand among its places, for agents
+        of a radius (m), if any are given, or are about to. Of these `rows` only count if they are `leaving`.
+
+        Of a region that the run has set, those stay that head for it or stand in it.
+        """
+        self._look_at_ground()
+        agents, fixed = self.world.agents, region < self.world.destinations.fixed
+        leads, last = self._leading_to(region) if fixed else (_NO_ONE, _NO_ONE)
+        stays = np.zeros(len(agents), dtype=np.uint8)
+        if not fixed:
+            stays[self._standing_in(region)] = STAYS
+        elif self.world.machines is not None:  # those whose machine lets them stay there
+            stays[(agents.waits == Wait.STAY) & (agents.step == region)] = STAYS
+        if rows is not None:
+            stays[rows] = STAYS if leaving else OUT
+        box = NOWHERE
+        if places is not None:
+            box = Box(places[0].low, places[0].high, places[0].layers, FAR_M, places[1])
+        if self._scratch.shape[1] != len(agents):
+            self._scratch = np.empty((5, len(agents)))
+        crowd = Crowd(
+            agents.activity, agents.goal, agents.itinerary, agents.layer, agents.radius, agents.position,
+            agents.is_yielding, agents.yield_target,
         )  # fmt: skip
-        count, waited_for, widest = zip(*sums, strict=True)
-        return comes, stays, sum(count), sum(waited_for), max(widest)
+        listed = tick.team.run(
+            survey_region, len(agents), crowd, Ends(region, leads, last), box, stays, self._scratch,
+            at_least=SHARED,
+        )  # fmt: skip
+        return Surveyed(
+            stays,
+            sum(each[0] for each in listed),
+            sum(each[1] for each in listed),
+            max(each[2] for each in listed),
+            self._scratch,
+            np.array([each[3:] for each in listed]),
+        )
 
     def _is_for_staying(self, region: int) -> bool:
         """Return whether agents may stay in a region: those with it as the last of their goals do, those
@@ -233,6 +304,7 @@ class Places:
             self._lattices.clear()
             self._spacings.clear()
             self._leads.clear()
+            self._last.clear()
 
     def _standing_in(self, region: int) -> NDArray[np.bool_]:
         """Return the agents that stand in a region that the run has set, and go nowhere, (n,) bool."""
@@ -264,56 +336,24 @@ class Places:
             self._leads[region] = leads, np.array(last, dtype=np.bool_)
         return self._leads[region]
 
-    def _coming(
-        self, tick: Tick, comes: NDArray[np.bool_], lattice: Lattice, axis: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return where the agents are that come, and those that walk among the places, or next to them: they
-        are not to be shut in. Those near the places are sorted along an axis; both (2, k), m.
-        """
-        agents = self.world.agents
-        found = self._room(2)
-        listed = tick.team.run(
-            list_coming, len(agents), comes, agents.activity, agents.position, lattice.low, lattice.high,
-            FAR_M, found, at_least=SHARED,
-        )  # fmt: skip
-        return split_coming(found, np.array(listed), axis)
-
     @staticmethod
     def _all_along(axis: int, near: NDArray[np.float64], far: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return all walkers, sorted along an axis: far from one lattice is not far from another."""
         return sorted_along(0, np.concatenate([near, far[[axis, 1 - axis]]], axis=1))
 
+    @staticmethod
     def _free(
-        self,
-        tick: Tick,
         lattice: Lattice,
-        rows: NDArray[np.int64],
+        seen: Surveyed,
         radius: float,
         walking: tuple[NDArray[np.float64], NDArray[np.float64]],
         axis: int,
     ) -> FreePlaces:
-        """Return which places those leave free that stand, or are about to; `rows` do not count.
-
-        The place is for an agent of this radius.
-        """
-        agents = self.world.agents
-        found, is_out = self._room(3), np.zeros(len(agents), dtype=np.bool_)
-        is_out[rows] = True
-        listed = tick.team.run(
-            list_standing, len(agents), agents.activity, agents.layer, lattice.layers, agents.is_yielding,
-            agents.yield_target, agents.position, agents.radius, is_out, lattice.low, lattice.high, radius,
-            found, at_least=SHARED,
-        )  # fmt: skip
+        """Return which places those leave free that stand, or are about to, for an agent of this radius."""
         distance = distances_of_free(
-            lattice.point, lattice.axis, lattice.order, found, np.array(listed), radius
+            lattice.point, lattice.axis, lattice.order, seen.found[2:], seen.parts, radius
         )
         return FreePlaces(lattice.point, axis, *walking, distance, np.zeros(len(distance), dtype=np.bool_))
-
-    def _room(self, lines: int) -> NDArray[np.float64]:
-        """Return room for so many numbers of each agent, which is used again."""
-        if self._scratch.shape[1] != len(self.world.agents):
-            self._scratch = np.empty((3, len(self.world.agents)))
-        return self._scratch[:lines]
 
     def _spacing(self, region: int, agents: int, radius: float, tight: float) -> float:
         """Return how far apart the places of a region are for so many agents (m):
