@@ -93,12 +93,14 @@ class BreakSymmetry(System):
         agents = self.world.agents
         if not len(rows):
             return _NONE
-        place = np.searchsorted(last, agents.entity[rows])  # both ascend
-        begins = rows[np.append(last, -1)[place] != agents.entity[rows]]
-        self.world.events.note(
-            tick.number, kind, agents.entity[begins], agents.position[begins], agents.blocker[begins]
-        )
-        return agents.entity[rows].copy()
+        own, begins = agents.entity[rows], rows
+        if len(last):  # both ascend
+            begins = rows[last.take(last.searchsorted(own), mode="clip") != own]
+        if len(begins):
+            self.world.events.note(
+                tick.number, kind, agents.entity[begins], agents.position[begins], agents.blocker[begins]
+            )
+        return own
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return for how long each was held, and which were turned or held their ground in the last tick."""

@@ -18,14 +18,13 @@ from crowdsim.navigation.tiles.handles import FIRST_SALT, pack
 from crowdsim.systems.base.system import Tick, TickSystem
 from crowdsim.systems.paths.lost_paths import ask_anew
 from crowdsim.world.events import EventKind
-from crowdsim.world.states import FOUND, FOUND_THROUGH_AGENTS, OBSTACLE, PENDING
+from crowdsim.world.states import FOUND, FOUND_THROUGH_AGENTS, NO_ONE, OBSTACLE, PENDING
 from crowdsim.world.world import NO_ROWS, ONE_TILE
 
 # Portals that pushes may add to a corridor before the agent asks for a new path: a few steps are walked back,
 # a longer detour is not.
 MOST_STRAYS = 6
 _FIRST_HANDLE = np.int64(pack(FIRST_SALT, ONE_TILE, 0))
-NO_ONE: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
 
 class Steps(NamedTuple):

@@ -38,6 +38,8 @@ NO_PATH, PENDING, FOUND, FOUND_THROUGH_AGENTS = (
     )
 )
 
+NO_ONE: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)  # a mask without entries, where none is asked about
+
 
 def has_path(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Return which agents, (n,), have a path to their goal, round stationary agents or through them."""

@@ -30,7 +30,7 @@ def crowd(rng, entity):
 
 def wanting(agents):
     wants = np.empty(len(agents), dtype=bool)
-    find_asking(agents.activity, agents.path_status, agents.goal, wants)
+    find_asking(0, len(agents), agents.activity, agents.path_status, agents.goal, wants)
     return wants
 
 

@@ -31,6 +31,7 @@ from crowdsim.systems.goals.place_rows import (
 )
 from crowdsim.world.columns import AgentState, Wait
 from crowdsim.world.random import Stream, agent_key, draw_uniform
+from crowdsim.world.states import NO_ONE
 from crowdsim.world.world import World
 
 # Farthest apart that places are: pedestrians that wait where the ground is wide stand at arm's length.
@@ -38,7 +39,6 @@ LOOSEST_M = 1.2
 CLOSER = 0.9  # Share by which they are moved together until there are enough.
 ROW = math.sqrt(0.75)  # Distance of the rows of a triangular lattice, of that of its points.
 SHARED = 5_000  # Rows of a range at least: one row takes 4 to 6 ns.
-_NO_ONE: NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ class Places:
         """
         self._look_at_ground()
         agents, fixed = self.world.agents, region < self.world.destinations.fixed
-        leads, last = self._leading_to(region) if fixed else (_NO_ONE, _NO_ONE)
+        leads, last = self._leading_to(region) if fixed else (NO_ONE, NO_ONE)
         stays = np.zeros(len(agents), dtype=np.uint8)
         if not fixed:
             stays[self._standing_in(region)] = STAYS

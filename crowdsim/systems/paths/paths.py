@@ -196,13 +196,14 @@ def require_open(saved: Saved, world: World, entities: Sequence[int], mine: NDAr
 
 
 @lean_kernel
-def find_asking(activity, path_status, goal, out):
-    """Write which agents walk to a goal and have no path, nor wait for one, (n,) bool; return how many.
+def find_asking(start, stop, activity, path_status, goal, out):
+    """Write which agents of a range walk to a goal and have no path, nor wait for one, (n,) bool; return how
+    many.
 
     All others are columns of agents. Twin: `tests/reference/rows.py`.
     """
     count = 0
-    for row in range(out.size):
+    for row in range(np.uint64(start), np.uint64(stop)):
         out[row] = activity[row] == WALKING and path_status[row] == NO_PATH and goal[row] >= 0
         count += out[row]
     return count
@@ -323,7 +324,10 @@ class Paths(ABC):
         agents, asking = self.world.agents, self.asking
         asking.stay(agents, self.keeps_previous)
         wants = np.empty(len(agents), dtype=np.bool_)
-        if not find_asking(agents.activity, agents.path_status, agents.goal, wants):
+        found = tick.team.run(
+            find_asking, len(agents), agents.activity, agents.path_status, agents.goal, wants
+        )
+        if not sum(found):
             return
         rows = np.flatnonzero(wants & self.mine())
         if not len(rows):
