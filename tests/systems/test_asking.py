@@ -1,12 +1,14 @@
 """Agents that want a path stand in line until their requests are made, those first that waited longest."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from crowdsim.codes import PathStatus
 from crowdsim.saved import Saved, SavedError
 from crowdsim.systems.paths.asking import Asking
-from crowdsim.systems.paths.paths import find_asking
+from crowdsim.systems.paths.paths import TOLD_AS_ONE, SearchTask, find_asking
 from crowdsim.world.columns import AgentColumns, AgentState
 from tests.reference import asking as twin
 
@@ -122,3 +124,57 @@ def test_a_line_that_cannot_be_is_refused():
         state["asking_told"] = np.array(told)
         with pytest.raises(SavedError, match=message):
             Asking().restore(Saved(state), agents)
+
+
+class Asked:
+    """In place of paths: which rows were told of, and of which requests were made, call by call."""
+
+    def __init__(self, agents):
+        self.world, self.calls = SimpleNamespace(agents=agents), []
+
+    def begin(self, tick):
+        self.calls.append(("begin", [], tick))
+
+    def settle(self, rows):
+        self.calls.append(("told", rows.tolist(), None))
+
+    def submit(self, tick, rows, since, settled):
+        assert settled
+        self.calls.append(("asked", rows.tolist(), since))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("most", [1, 7, 1000])
+def test_requests_for_many_goals_are_made_in_one_call_and_none_before_all_that_can_share_are_told_of(
+    seed, most
+):
+    """A call for each goal took as long as hundreds of requests and counted as a few: ticks with a budget of
+    20 ms took 60.
+    """
+    rng, agents = np.random.default_rng(seed), crowd(np.random.default_rng(seed), np.arange(1, ROWS + 1))
+    agents.activity[:], agents.path_status[:] = AgentState.WALKING, PathStatus.NONE
+    agents.goal[:] = rng.integers(0, 40, ROWS)
+    asking, paths, came = Asking(), Asked(agents), np.sort(rng.integers(5, 8, ROWS))
+    for now in range(5, 8):
+        asking.join(agents, np.flatnonzero(came == now), now, 40, False)
+    line = (asking.entities - 1).tolist()
+    task = SearchTask("searches", SimpleNamespace(request_work=1), asking, paths, None, None, True)
+    slices, work = 0, 0
+    while len(asking):
+        slices, work = slices + 1, work + task.ask(None, most) + asking.owed
+        asking.owed = 0
+    asked = [(rows, since) for name, rows, since in paths.calls if name == "asked"]
+    assert [row for rows, _ in asked for row in rows] == line
+    assert len(asked) <= slices + 2  # those that came in another tick
+    assert ROWS <= work <= ROWS + ROWS // TOLD_AS_ONE
+    known = set()
+    for name, rows, since in paths.calls:
+        if name == "told":
+            assert not known & set(rows)
+            known |= set(rows)
+        if name == "asked":
+            alike = {
+                row for row in line if came[row] == since and agents.goal[row] in agents.goal[rows].tolist()
+            }
+            assert set(came[rows].tolist()) == {since} and alike <= known
+            assert all(came[row] <= since for row in known)  # later ones change nothing for these

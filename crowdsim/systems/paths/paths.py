@@ -115,23 +115,41 @@ class SearchTask:
     def ask(self, tick: Tick, most: int) -> int:
         """Do at most so much work on requests, at least 1: tell the planner of those next in line, and make
         theirs; return the work. A request that counts as more than is left is made, and paid for in parts.
+
+        Requests for many goals are made in one call, as far as they have come in one tick: a call takes as
+        long as some hundred of them.
         """
         asking, paths, each = self._asking, self._paths, int(self._planner.request_work)
-        left = most
+        left, told, asked, come = most, list[NDArray[np.int64]](), list[NDArray[np.int64]](), -1
         while left > 0 and len(asking):
-            if not asking.is_told:
-                rows = asking.to_tell(paths.world.agents.goal, TOLD_AS_ONE * left)
-                paths.settle(rows)
-                left -= len(rows) // TOLD_AS_ONE
+            if asking.is_told:
+                rows, come = asking.next(max(1, left // each))
+                asked.append(rows)
+                left -= each * len(rows)
                 continue
-            if not self._has_begun:
-                paths.begin(tick)
-                self._has_begun = True
-            rows, since = asking.next(max(1, left // each))
-            paths.submit(tick, rows, since, settled=True)
-            left -= each * len(rows)
+            if asked and asking.oldest_tick(come) != come:  # those that come together settle what is shared
+                self._make(tick, told, asked, come)
+                told, asked = [], []
+            told.append(asking.to_tell(paths.world.agents.goal, TOLD_AS_ONE * left))
+            left -= len(told[-1]) // TOLD_AS_ONE
+        self._make(tick, told, asked, come)
         asking.owed += max(0, -left)
         return most - max(0, left)
+
+    def _make(
+        self, tick: Tick, told: list[NDArray[np.int64]], asked: list[NDArray[np.int64]], since: int
+    ) -> None:
+        """Tell the planner of agents, lists of (k,) rows, and make requests of those that have come in one
+        tick.
+        """
+        if told:
+            self._paths.settle(np.concatenate(told))
+        if not asked:
+            return
+        if not self._has_begun:
+            self._paths.begin(tick)
+            self._has_begun = True
+        self._paths.submit(tick, np.concatenate(asked), since, settled=True)
 
     def _slice(self, most: int) -> Progress:
         tick, planner, size = self._tick, self._planner, most
