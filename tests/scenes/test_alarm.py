@@ -133,7 +133,7 @@ def test_requests_of_many_are_made_and_withdrawn_without_python_for_each(name):
             paths = run.system(Plan).paths[0]
             paths.planner.drop(run.world.agents.entity)
             run.world.agents.path_status[:] = 0
-            tick = type("Tick", (), {"number": run.world.tick + 1, "team": None})
+            tick = type("Tick", (), {"number": run.world.tick + 1, "team": run.team})
             made.append(calls(paths.ask, tick) + calls(paths.searches.ask, tick, 10 * agents))
             made[-1] += calls(paths.planner.drop, run.world.agents.entity)
             assert not len(paths.asking) and not paths.planner.waiting
