@@ -250,6 +250,14 @@ def _adler_of_constant(before: int, value: int, size: int) -> int:
     return (high + size * low + value * size * (size + 1) // 2) % _ADLER << 16 | (low + size * value) % _ADLER
 
 
+def _put(part: NDArray[Any], rows: NDArray[Any]) -> None:
+    """Write rows to a part of a chunk, of another type only if that keeps their kind."""
+    if rows.dtype is part.dtype:  # takes half as long
+        part[...] = rows
+    else:
+        np.copyto(part, rows, casting="same_kind")
+
+
 class GrowingDataset:
     """Append rows to a dataset whose chunks are written once, when they are full;
     the last one, which is not, at the end.
@@ -327,11 +335,7 @@ class GrowingDataset:
                     part[fill:end] = value
                     continue
                 # whole arrays, as nearly all are, are not cut
-                rows = value if step == len(value) else value[done : done + step]
-                if rows.dtype is part.dtype:  # takes half as long
-                    part[fill:end] = rows
-                else:
-                    np.copyto(part[fill:end], rows, casting="same_kind")
+                _put(part[fill:end], value if step == len(value) else value[done : done + step])
             done += step
             self.rows += step
             if end == self.chunk_rows:
@@ -352,11 +356,7 @@ class GrowingDataset:
                 dataset.append(count, value)
             return
         for dataset, value in zip(datasets, values, strict=True):
-            part = dataset._parts[0]
-            if value.dtype is part.dtype:  # takes half as long
-                part[fill:end] = value
-            else:
-                np.copyto(part[fill:end], value, casting="same_kind")
+            _put(dataset._parts[0][fill:end], value)
             dataset.rows += count
 
     def _can_copy(self, rows: Any) -> bool:

@@ -35,7 +35,7 @@ REPLANS = {  # counts of a tick, and how the verdict names the cause
 }
 
 
-# Of all other events the ledger knows how many there were, or nothing.
+# Kinds of events of which the ledger keeps more than how many there were.
 _NOTED = [EventKind.SPAWN, EventKind.ARRIVAL, EventKind.RETIRED, EventKind.DEADLOCKED]
 
 

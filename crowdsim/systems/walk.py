@@ -60,8 +60,8 @@ def note_steps(
         Of the polygons that they are on now; without entries the ground is one tile that never changes.
     tick_length : float, s
     out : Steps
-        In and out. Receives what agents moved by, and what they did by themselves: what a push added is not
-        kept, and what a wall took is not either.
+        In and out. `walked_velocity` receives what agents moved by, `velocity` what they did by themselves:
+        without what a push added, and what they moved by where a wall made them slower.
     is_lost : (n,) bool
         Receives which agents cannot go on. One that waits for its path has no corridor but a trail back;
         without room for that, it asks again from where it is.

@@ -181,7 +181,7 @@ class Places:
         """Give agents at one region their places; those that are `leaving` have one,
         and get none that they could have from there.
         """
-        lattice, spacing, tight, seen = self._look(tick, region, rows, leaving=leaving)
+        lattice, spacing, tight, seen = self._survey_places(tick, region, rows, leaving=leaving)
         waited_for, widest, axis = seen.waited_for + len(rows), seen.widest, lattice.axis
         near, far = split_coming(seen.found[:2], seen.parts, axis)
         none, free, chosen = np.empty((2, 0)), dict[float, FreePlaces](), np.empty(len(rows), dtype=np.int64)
@@ -221,7 +221,7 @@ class Places:
             agents.is_yielding, agents.yield_target, agents.yield_tick,
         )  # fmt: skip
 
-    def _look(
+    def _survey_places(
         self, tick: Tick, region: int, rows: NDArray[np.int64], *, leaving: bool
     ) -> tuple[Lattice, float, float, Surveyed]:
         """Return the places of a region, how far apart they are and are at least (m), and what is found among

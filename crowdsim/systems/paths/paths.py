@@ -116,8 +116,8 @@ class SearchTask:
         """Do at most so much work on requests, at least 1: tell the planner of those next in line, and make
         theirs; return the work. A request that counts as more than is left is made, and paid for in parts.
 
-        Requests for many goals are made in one call, as far as they have come in one tick: a call takes as
-        long as some hundred of them.
+        Requests for many goals are made in one call, as far as they have come in one tick: a call by itself
+        takes as long as hundreds of requests.
         """
         asking, paths, each = self._asking, self._paths, int(self._planner.request_work)
         left, told, asked, come = most, list[NDArray[np.int64]](), list[NDArray[np.int64]](), -1
