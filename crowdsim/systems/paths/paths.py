@@ -117,21 +117,26 @@ class SearchTask:
         theirs; return the work. A request that counts as more than is left is made, and paid for in parts.
 
         Requests for many goals are made in one call, as far as they have come in one tick: a call by itself
-        takes as long as hundreds of requests.
+        takes as long as hundreds of requests. Agents in line that were sent elsewhere may stand behind others
+        with the same goal: of those the planner is told once requests of the former are made, so that what
+        they share does not depend on how many are made at a time.
         """
         asking, paths, each = self._asking, self._paths, int(self._planner.request_work)
         left, told, asked, come = most, list[NDArray[np.int64]](), list[NDArray[np.int64]](), -1
+        goal, goals = paths.world.agents.goal, set[int]()
         while left > 0 and len(asking):
             if asking.is_told:
                 rows, come = asking.next(max(1, left // each))
                 asked.append(rows)
+                goals.add(int(goal[rows[0]]))
                 left -= each * len(rows)
                 continue
-            if asked and asking.oldest_tick(come) != come:  # those that come together settle what is shared
+            rows = asking.to_tell(goal, TOLD_AS_ONE * left)
+            if asked and (asking.oldest_tick(come) != come or int(goal[rows[0]]) in goals):
                 self._make(tick, told, asked, come)
-                told, asked = [], []
-            told.append(asking.to_tell(paths.world.agents.goal, TOLD_AS_ONE * left))
-            left -= len(told[-1]) // TOLD_AS_ONE
+                told, asked, goals = [], [], set()
+            told.append(rows)
+            left -= len(rows) // TOLD_AS_ONE
         self._make(tick, told, asked, come)
         asking.owed += max(0, -left)
         return most - max(0, left)
