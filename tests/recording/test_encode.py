@@ -271,8 +271,7 @@ def test_rows_of_several_datasets_at_once_are_those_of_one_after_the_other(tmp_p
     opened = [grow(tmp_path / f"{place}.h5", kind, 32) for place, kind in enumerate(kinds)]
     datasets = [dataset for _, dataset in opened]
     expected = [[] for _ in kinds]
-    for _ in range(30):
-        count = int(rng.integers(0, 41))
+    for count in [12, 20, *rng.integers(0, 41, 30).tolist()]:  # the first two fill a chunk
         given = [np.floor(rng.uniform(0.0, 100.0, count)) for _ in kinds]
 
         def values(given=given, count=count):
@@ -285,6 +284,7 @@ def test_rows_of_several_datasets_at_once_are_those_of_one_after_the_other(tmp_p
         for numbers, so_far in zip(given, expected, strict=True):
             so_far.extend(numbers.tolist())
         assert {dataset.rows for dataset in datasets} == {len(expected[0])}
+        assert {dataset.filled for dataset in datasets} == {len(expected[0]) // 32}
     with pytest.raises(TypeError, match="same_kind"):
         GrowingDataset.append_to_each(datasets, 1, [np.ones(1), np.ones(1), np.ones(1)])
     for (file, dataset), so_far in zip(opened, expected, strict=True):

@@ -5,7 +5,9 @@ so that those behind them find its rim free.
 import numpy as np
 import pytest
 
-from crowdsim.systems.goals.place_rows import sorted_along
+from crowdsim.bodies.places import PlaceParameters
+from crowdsim.systems.base.system import Tick
+from crowdsim.systems.goals.place_rows import joined, sorted_along
 from crowdsim.systems.goals.places import Places
 from crowdsim.world.columns import AgentState
 from tests.crowds import assert_same_on_threads_and_from_saved_states, simulation
@@ -193,3 +195,25 @@ def test_one_that_blocks_is_asked_to_move_up_only_where_agents_may_stay(stays, m
             run.step()
         stuck = run.world.agents.is_stuck.any()
     assert stuck and (len(asked) > 0) == stays
+
+
+def test_a_survey_among_other_places_than_last_time_is_made_again():
+    """The places of a region follow from those that stay: as wider agents come they lie elsewhere."""
+    with simulation(square(12)) as run:
+        while np.count_nonzero(run.world.agents.activity == AgentState.STANDING) < 6:
+            run.step()
+        tick = Tick(run.tick + 1, run.scenario.tick, run.team)
+        rows = np.flatnonzero(run.world.agents.activity == AgentState.STANDING)[:1]
+        region, found = run.world.goal_names.index("square"), []
+        for last in (None, "others"):
+            places = Places(run.world, PlaceParameters(), run.scenario.seed)
+            if last:
+                other = places._lattice(region, 3.0, 0.9)
+                places._look_at_ground()
+                places._last[region] = other, 0.05
+            lattice, spacing, tight, seen = places._survey_places(tick, region, rows, leaving=True)
+            found.append(
+                (lattice.low.tolist(), spacing, tight, joined(seen.found[2:], seen.parts, 4).tolist())
+            )
+        assert found[0] == found[1]
+        assert other.low.tolist() != found[0][0] and len(found[0][3][0]) >= 6
