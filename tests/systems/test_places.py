@@ -208,7 +208,7 @@ def test_a_survey_among_other_places_than_last_time_is_made_again():
         for last in (None, "others"):
             places = Places(run.world, PlaceParameters(), run.scenario.seed)
             if last:
-                other = places._lattice(region, 3.0, 0.9)
+                other = places._lattice(region, 0.2, 1.8)
                 places._look_at_ground()
                 places._last[region] = other, 0.05
             lattice, spacing, tight, seen = places._survey_places(tick, region, rows, leaving=True)
