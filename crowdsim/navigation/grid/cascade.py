@@ -41,6 +41,7 @@ from crowdsim.navigation.grid.search import (
     advance_astar,
     begin_astar,
     distance_square,
+    is_cut_off,
     is_walkable,
     new_generation,
     take_goals,
@@ -177,6 +178,10 @@ def begin_path(slots, slot, ground, need, from_x, from_y, choices, stationary, r
     stamp_stationary(slots, slot, ground, stationary)
     header[slot, STEP] = ROUND_AGENTS if header[slot, STAMPED] else NONE_NEAR
     _begin_step(slots, slot, ground, rings)
+    if header[slot, STEP] == ROUND_AGENTS and is_cut_off(slots, slot):
+        header[slot, STEP] = THROUGH_AGENTS  # no path leads through them, so none leads round them
+        new_generation(slots, slot)
+        _begin_step(slots, slot, ground, rings)
 
 
 @lean_kernel

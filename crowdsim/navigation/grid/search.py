@@ -69,8 +69,10 @@ PENDING, FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, UNREACHABLE =
     CHOSEN,
     TARGET_FLOOR,
     IS_TREE,
-) = range(19)
-HEADER_SIZE = 19
+    PHASE,
+    CURSOR,
+) = range(21)
+HEADER_SIZE = 21
 # Real numbers of a slot.
 NEED, START_X, START_Y, END_X, END_Y, WEIGHT, OCTILE_WEIGHT = range(7)
 MEASURE_SIZE = 7
@@ -92,15 +94,15 @@ class GridSlots(NamedTuple):
 
     Attributes
     ----------
-    header : (s, 19) int64
-        STATUS .. IS_TREE above. TARGET_X, TARGET_Y are the cell in plan that bounds are measured to, of
+    header : (s, 21) int64
+        STATUS .. CURSOR above. TARGET_X, TARGET_Y are the cell in plan that bounds are measured to, of
         several goals the first one's, TARGET_FLOOR its floor; BEST is the expanded node nearest to a goal,
         BEST_SQUARE the square of its distance, see `distance_square`.
         CHOICES says how many points were asked for, GOALS how many the search heeds (one, or all), CHOSEN
         which of them the path leads to, or as near to as can be. STAMPED counts the cells on which agents
         stand. STEP is the step of the cascade. TREE is the row of `to_go` that may draw the search, DRAWN_BY
         the one that does, or -1: see `crowdsim.navigation.grid.trees`. IS_TREE is 1 where costs are those of
-        the paths back.
+        the paths back; PHASE and CURSOR say how far a tree is.
     measure : (s, 7) float64
         NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for; WEIGHT and
         OCTILE_WEIGHT, those of the straight line and of the path over free cells as heuristics.
@@ -114,7 +116,8 @@ class GridSlots(NamedTuple):
         What is left to go and the node, see `_entry`; nodes alone once a path was listed
         (`crowdsim.navigation.grid.sight.list_cells`).
     to_go : (t, n) float64, cells
-        How far it is from each node to the root of a tree; infinite where no path leads there.
+        How far it is from each node to the root of a tree. Where no path leads there: -1 less how far it is
+        to the nearest to it of all nodes that can be reached, or infinite.
     root : (t,) int64
         Nodes; -1 for trees that are not grown. Of a tree with several roots the first one.
     goal : (s, c) int64
@@ -318,6 +321,15 @@ def is_walkable(slots, slot, ground, node):
     return mark >> GENERATION_SHIFT != slots.header[slot, GENERATION] or mark & TAKEN == 0
 
 
+@inlined_kernel
+def is_cut_off(slots, slot):
+    """Return whether the tree that draws a search says that no path leads to its goal: it then ends, as
+    UNREACHABLE, at the nearest node that can be reached.
+    """
+    tree = slots.header[slot, DRAWN_BY]
+    return tree >= 0 and slots.to_go[tree, slots.header[slot, START]] < 0.0
+
+
 @lean_kernel
 def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
     """Set a slot up for a search; `new_generation` and the stamps of agents come before.
@@ -463,7 +475,8 @@ def _expand_uneven(slots, slot, ground, node, size):
         cost[there] = total
         mark[there] = generation << GENERATION_SHIFT | d << STEP_SHIFT
         if drawn_by >= 0:
-            left = (weight + octile_weight) * slots.to_go[drawn_by, there]
+            shift = 1.0 if slots.to_go[drawn_by, node] < 0.0 else 0.0
+            left = (weight + octile_weight) * (abs(slots.to_go[drawn_by, there]) - shift)
         elif header[slot, GOALS] > 1:
             left = _least_left(slots, slot, ground, x + STEP_X[d], y + STEP_Y[d], weight, octile_weight)
         else:
@@ -491,7 +504,7 @@ def advance_astar(slots, slot, ground, grant):
     -------
     int
         Expansions made. The slot's STATUS is then FOUND, UNREACHABLE if all that can be reached was expanded,
-        or still PENDING.
+        or BEST is known to be the nearest of it, or still PENDING.
 
     Notes
     -----
@@ -517,6 +530,8 @@ def advance_astar(slots, slot, ground, grant):
     size, used, status = header[slot, HEAP_SIZE], 0, header[slot, STATUS]
     drawn_by, all_weight, goals = header[slot, DRAWN_BY], weight + octile_weight, header[slot, GOALS]
     to_go, target_floor = slots.to_go[max(drawn_by, 0)], header[slot, TARGET_FLOOR]
+    cut_off = is_cut_off(slots, slot)
+    shift = 1.0 if cut_off else 0.0
     while status == PENDING:
         if size == 0:
             status = UNREACHABLE
@@ -544,6 +559,9 @@ def advance_astar(slots, slot, ground, grant):
         if node == goal or (goals > 1 and square == 0):
             status, header[slot, GOAL], header[slot, CHOSEN] = FOUND, node, _which_goal(slots, slot, node)
             break
+        if cut_off and to_go[node] == -1.0:
+            status = UNREACHABLE
+            break
         if size + 8 > heap_bound.size:
             size = _drop_stale(mark, heap_bound, heap_entry, size)
         if ground.bars[node] & UNEVEN:
@@ -566,7 +584,7 @@ def advance_astar(slots, slot, ground, grant):
             cost[there] = total
             mark[there] = generation << GENERATION_SHIFT | d << STEP_SHIFT
             if drawn_by >= 0:
-                left = all_weight * to_go[there]
+                left = all_weight * (abs(to_go[there]) - shift)
             elif goals > 1:
                 left = _least_left(slots, slot, ground, x + STEP_X[d], y + STEP_Y[d], weight, octile_weight)
             else:

@@ -4,6 +4,10 @@ Where many go to one cell, a search from it over all cells, once, is what draws 
 straight line: A* then goes down the path and expands little else. It is grown for the thinnest agent that
 shares it and without the stationary agents, so for all others it is at most too short, and paths are the
 shortest as before; of paths that are equally long another one may be taken.
+
+Where no path leads to the goal, agents go to the cell that is nearest to it of all that they can reach. Each
+of them would look at all of these. So a tree knows of every part of the ground that is cut off from its goal
+which of its cells that is, and how far it is there; of cells that are equally near another one may be taken.
 """
 
 # mypy: allow-untyped-defs
@@ -18,16 +22,20 @@ from numpy.typing import NDArray
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.grid import Grid
-from crowdsim.navigation.grid.ground import cell_of
+from crowdsim.navigation.grid.ground import TOUCH_M, beside, cell_of
 from crowdsim.navigation.grid.points import PointLists
 from crowdsim.navigation.grid.search import (
+    BEST,
     CLOSED,
+    CURSOR,
     GENERATION,
     GENERATION_SHIFT,
+    GOALS,
     IS_TREE,
     NEED,
     OCTILE_WEIGHT,
     PENDING,
+    PHASE,
     START,
     STATUS,
     TREE,
@@ -50,6 +58,10 @@ MOST_TREES = 256
 # some.
 CELLS_A_REQUEST = 16384
 LEAST_TO_SHARE = 4
+# What a tree does: grows from its roots; looks for a node from which they cannot be reached; floods all that
+# can be reached from there, for the nearest to the roots; grows from that.
+GROWS, LOOKS, FLOODS, LEADS = range(4)
+LOOKS_AT = 64  # Nodes that are looked at for one expansion.
 
 
 def trees_that_fit(nodes: int) -> int:
@@ -79,7 +91,7 @@ def begin_tree(slots, slot, tree, ground, choice, root_need, need, rings):
         See `nearest_walkable`.
     """
     slots.root[tree], slots.root_count[tree] = -1, 0
-    slots.header[slot, TREE] = -1
+    slots.header[slot, TREE], slots.header[slot, PHASE] = -1, GROWS
     slots.measure[slot, WEIGHT] = slots.measure[slot, OCTILE_WEIGHT] = 0.0
     slots.measure[slot, NEED] = root_need
     new_generation(slots, slot)
@@ -114,7 +126,7 @@ def advance_tree(slots, slot, tree, ground, roots, grant):
     Returns
     -------
     used : int
-        Expansions made.
+        Expansions made, and what looking at nodes counts as.
     is_grown : bool
         The row of ``slots.to_go`` and its root are then there.
 
@@ -122,16 +134,93 @@ def advance_tree(slots, slot, tree, ground, roots, grant):
     -----
     Twin: `tests/reference/grid_search.py`.
     """
-    used = advance_astar(slots, slot, ground, grant)
-    if slots.header[slot, STATUS] == PENDING:
-        return used, False
-    generation = slots.header[slot, GENERATION]
-    for node in range(slots.to_go.shape[1]):
-        mark = slots.mark[slot, node]
-        is_reached = mark >> GENERATION_SHIFT == generation and mark & CLOSED != 0
-        slots.to_go[tree, node] = slots.cost[slot, node] if is_reached else np.inf
-    slots.root[tree], slots.root_count[tree] = slots.header[slot, START], roots
-    return used, True
+    header, to_go, used = slots.header, slots.to_go[tree], 0
+    while True:
+        if header[slot, PHASE] == LOOKS:
+            if header[slot, CURSOR] >= to_go.size:
+                slots.root[tree], slots.root_count[tree] = _first_root(slots, tree, roots), roots
+                return used, True
+            if used >= grant:
+                return used, False
+            used += 1
+            node = _look_on(slots, slot, ground, to_go)
+            if node >= 0:
+                _begin_flood(slots, slot, tree, ground, roots, node)
+                header[slot, PHASE] = FLOODS
+            continue
+        used += advance_astar(slots, slot, ground, grant - used)
+        if header[slot, STATUS] == PENDING:
+            return used, False
+        if header[slot, PHASE] == FLOODS:
+            _begin_flood(slots, slot, tree, ground, roots, header[slot, BEST])
+            header[slot, PHASE] = LEADS
+        elif header[slot, PHASE] == LEADS:
+            _note_cut_off(slots, slot, ground, to_go)
+            header[slot, PHASE] = LOOKS
+        else:
+            generation = header[slot, GENERATION]
+            for node in range(to_go.size):
+                mark = slots.mark[slot, node]
+                is_reached = mark >> GENERATION_SHIFT == generation and mark & CLOSED != 0
+                to_go[node] = slots.cost[slot, node] if is_reached else np.inf
+            # without a root nothing is near, and no search is drawn
+            header[slot, PHASE], header[slot, CURSOR] = LOOKS, 0 if header[slot, START] >= 0 else to_go.size
+
+
+@lean_kernel
+def _first_root(slots, tree, roots):
+    """Return the first root of a tree that has a cell; -1 if there is none."""
+    for place in range(roots):
+        if slots.roots[tree, place] >= 0:
+            return slots.roots[tree, place]
+    return np.int64(-1)
+
+
+@lean_kernel
+def _look_on(slots, slot, ground, to_go):
+    """Look at the next nodes for one of which a tree knows nothing yet; return it, or -1 if there is none
+    among them.
+    """
+    header, need = slots.header, slots.measure[slot, NEED] + TOUCH_M
+    first = header[slot, CURSOR]
+    last = min(first + LOOKS_AT, to_go.size)
+    for node in range(first, last):
+        if ground.clearance[node] > need and to_go[node] == np.inf:
+            header[slot, CURSOR] = node + 1
+            return np.int64(node)
+    header[slot, CURSOR] = last
+    return np.int64(-1)
+
+
+@lean_kernel
+def _begin_flood(slots, slot, tree, ground, roots, node):
+    """Set a slot up to expand all that can be reached from a node; BEST is then the nearest to the roots."""
+    new_generation(slots, slot)
+    x, y = cell_of(ground, _first_root(slots, tree, roots))
+    begin_astar(slots, slot, ground, node, -1, x, y)
+    slots.header[slot, IS_TREE], slots.header[slot, GOALS] = 1, roots
+    for place in range(roots):
+        slots.goal[slot, place] = slots.roots[tree, place]
+
+
+@lean_kernel
+def _note_cut_off(slots, slot, ground, to_go):
+    """Note how far it is to the node that a flood began at, from all that it has reached."""
+    generation, queue = slots.header[slot, GENERATION], slots.heap_entry[slot]
+    queue[0], count, done = slots.header[slot, START], 1, 0
+    to_go[queue[0]] = -1.0
+    while done < count:
+        node = queue[done]
+        done += 1
+        for d in range(8):
+            there = beside(ground, node, d)
+            if there < 0:
+                continue
+            mark = slots.mark[slot, there]
+            if mark >> GENERATION_SHIFT == generation and mark & CLOSED != 0 and to_go[there] == np.inf:
+                to_go[there] = -1.0 - slots.cost[slot, there]
+                queue[count] = there
+                count += 1
 
 
 class CellTrees(SharedTrees):

@@ -4,12 +4,14 @@ and draws only searches to its root.
 
 import numpy as np
 import pytest
+import shapely
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.grid.parameters import PathParameters
+from crowdsim.navigation.grid.grid import Area, build_grid
+from crowdsim.navigation.grid.parameters import GridParameters, PathParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from tests.navigation.grid.worlds import NAMES, cell_of_node, cells_of, node_of, random_grid
-from tests.reference.grid_search import costs_from
+from tests.reference.grid_search import costs_from, square
 
 ALL = 1 << 40
 
@@ -127,3 +129,134 @@ def test_a_tree_draws_only_searches_to_the_cell_that_is_its_root(seed):
             apart += 1
             assert used == used_alone and shared.waypoint.tobytes() == want.waypoint.tobytes()
     assert drawn > 5 and apart > 5
+
+
+class Pockets:
+    """Ground that is cut into many parts, and more agents than cells in some of them."""
+
+    def __init__(self, seed, goals=1, radii=(0.2, 0.21, 0.25)):
+        rng = np.random.default_rng(seed)
+        self.grid = random_grid(seed, 0.28, 50, 40, cell=0.5, widest_body=0.8)
+        self.target = rng.uniform(0.0, (25.0, 20.0), (goals, 2))
+        self.position = rng.uniform(0.0, (25.0, 20.0), (120, 2))
+        self.radius = rng.choice(radii, 120)
+        self.stationary = self.position[:6]
+
+    def ask(self, share, stationary=None):
+        """The planner, answers and expansions of all agents with all goals to choose from."""
+        planner = GridPlanner(self.grid, self.target, PathParameters(share_searches=share))
+        where = np.zeros((0, 2)) if stationary is None else stationary
+        planner.stand(np.arange(len(where)) + 1000, where, np.full(len(where), 0.8))
+        planner.submit(
+            0, np.arange(120), self.position, np.full(120, -1), np.zeros(120, dtype=np.int32), self.radius,
+            [np.arange(len(self.target))],
+        )  # fmt: skip
+        return planner, *planner.advance(ALL, Team(1))
+
+    def parts(self, radius):
+        """The parts of the ground, as the costs from one of their cells."""
+        left, found = cells_of(self.grid, radius), []
+        while left:
+            found.append(costs_from(cells_of(self.grid, radius), min(left)))
+            left = left - set(found[-1])
+        return found
+
+
+@pytest.mark.parametrize("goals", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tree_knows_of_each_part_that_is_cut_off_which_cell_is_nearest_and_how_far_it_is_there(seed, goals):
+    world = Pockets(seed, goals)
+    planner, _, _ = world.ask(share=True)
+    (tree,) = np.flatnonzero(planner._slots.root >= 0)
+    roots = [cell_of_node(world.grid, each) for each in planner._slots.roots[tree, :goals] if each >= 0]
+    to_go, walkable, cut_off = planner._slots.to_go[tree], cells_of(world.grid, 0.2), 0
+    for part in world.parts(0.2):
+        known = {cell: to_go[node_of(world.grid, cell)] for cell in part}
+        if any(root in part for root in roots):
+            assert min(known.values()) == 0.0
+            continue
+        cut_off += 1
+        (nearest,) = [cell for cell, value in known.items() if value == -1.0]
+        least = min(min(square(cell, root) for root in roots) for cell in part)
+        assert min(square(nearest, root) for root in roots) == least
+        assert {cell: -1.0 - value for cell, value in known.items()} == pytest.approx(
+            costs_from(walkable, nearest)
+        )
+    assert cut_off > 5
+
+
+@pytest.mark.parametrize("radii", [[0.25], [0.2, 0.21, 0.25]])
+@pytest.mark.parametrize("goals", [1, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_agents_that_are_cut_off_go_as_near_as_those_that_search_alone_whatever_their_width(
+    seed, goals, radii
+):
+    world = Pockets(seed, goals, radii)
+    for stationary in (None, world.stationary):
+        (_, shared, _), (_, alone, _) = (world.ask(share, stationary) for share in (True, False))
+        assert (shared.status == alone.status).all()
+        ends = [
+            [
+                each.waypoint[last - 1] if last > first else at
+                for first, last, at in zip(each.start, each.start[1:], world.position)
+            ]
+            for each in (shared, alone)
+        ]
+        away = [
+            np.min(np.hypot(*(np.array(end)[:, None] - world.target[None]).transpose(2, 0, 1)), axis=1)
+            for end in ends
+        ]
+        found = np.isin(alone.status, [2, 3])
+        assert np.count_nonzero(~found) > 20
+        assert away[0][~found] == pytest.approx(away[1][~found], abs=0.75)  # the goal is not a cell's middle
+        same = np.all(np.isclose(*map(np.array, ends)), axis=1)
+        assert np.mean(same[~found]) > 0.5
+        assert shared.cost[same] == pytest.approx(alone.cost[same])
+
+
+@pytest.mark.parametrize("has_stationary", [False, True])
+def test_with_a_goal_that_is_walled_in_each_search_goes_straight_to_its_wall(has_stationary):
+    room = shapely.box(20, 10, 24, 14).boundary.buffer(0.5)
+    grid = build_grid(
+        [Area("hall", shapely.box(0, 0, 40, 30))], [room], GridParameters(object_padding=0.0, cell_size=0.25)
+    )
+    rng, cells = np.random.default_rng(3), len(cells_of(grid, 0.2))
+    position = np.column_stack([rng.uniform(1, 18, 60), rng.uniform(1, 29, 60)])
+    where = position[:10] if has_stationary else None
+    planners = [
+        GridPlanner(grid, np.array([[22.1, 12.1]]), PathParameters(share_searches=share))
+        for share in (True, False)
+    ]
+    (shared, used), (alone, used_alone) = (
+        ask(planner, np.arange(60), position, 0, 0.2, where) for planner in planners
+    )
+    assert {NAMES[status] for status in shared.status} == {NAMES[status] for status in alone.status}
+    assert {NAMES[status] for status in shared.status} == {"nearest reachable"}
+    last = shared.start[1:] - 1
+    assert np.hypot(*(shared.waypoint[last] - [22.1, 12.1]).T) == pytest.approx(2.8, abs=0.2)
+    # the tree looks at all cells twice, each search at little more than its path; alone each looks at all
+    assert used < 2.2 * cells + 1.5 * shared.cost.sum() / 0.25
+    assert used_alone > 55 * cells
+
+
+def test_a_tree_over_parts_that_are_cut_off_is_the_same_in_any_slices_and_when_it_is_restored():
+    world = Pockets(1)
+    whole, answers, used = world.ask(share=True)
+    parts, planner = 0, GridPlanner(world.grid, world.target, PathParameters(share_searches=True))
+    planner.submit(
+        0, np.arange(120), world.position, np.full(120, -1), np.zeros(120, dtype=np.int32), world.radius
+    )
+    found, rng = [], np.random.default_rng(5)
+    while planner.waiting:
+        part, made = planner.advance(int(rng.integers(1, 60)), Team(1), counts_answers=False)
+        found += list(zip(part.entity.tolist(), part.status.tolist(), part.cost.tolist(), strict=True))
+        parts += made
+        if rng.random() < 0.2:
+            other = GridPlanner(world.grid, world.target, PathParameters(share_searches=True))
+            other.restore(planner.state())
+            planner = other
+    assert found == list(
+        zip(answers.entity.tolist(), answers.status.tolist(), answers.cost.tolist(), strict=True)
+    )
+    assert parts == used
+    assert np.array_equal(planner._slots.to_go[0], whole._slots.to_go[0])
