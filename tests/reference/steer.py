@@ -13,10 +13,13 @@ def next_corner(mesh, portals, start, goal):
     return shortest_in_corridor(mesh, portals, start, goal)[1][1]
 
 
-def guess(mesh, poles, polygon, start, width, passed):
+def guess(mesh, poles, polygon, start, width, passed, goal_polygons=()):
     """The portal's point whose direction is most that of the nearest pole of the goal;
-    None if none is left.
+    None if none is left. Of a goal of points, in the polygons `goal_polygons`, the nearest in `polygon`.
     """
+    here = [pole for pole, there in zip(poles, goal_polygons) if there == polygon]
+    if here:
+        return tuple(min(here, key=lambda p: math.dist(p, start)))
     pole = min(poles, key=lambda p: math.dist(p, start))
     best, found = -math.inf, None
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from crowdsim.systems import Plan
+from crowdsim.systems.paths import cell_guesses, corner_guesses
 from crowdsim.systems.paths.waypoint_paths import WaypointPaths
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
@@ -211,6 +212,72 @@ def test_saving_and_loading_while_agents_keep_to_their_paths_changes_nothing(kin
         )
         assert digests(other, 60) == digests(run, 60)
         assert run.agents.path_status[0] == PathStatus.FOUND
+
+
+# A hall with pillars across its middle; from left of them everybody is sent to the right, and then back.
+BACK_AND_FORTH = {
+    **POCKET,
+    "geometry": {
+        "walkable": [[0, 0], [60, 0], [60, 20], [0, 20]],
+        "obstacles": [{"box": [29, y, 31, y + 2]} for y in range(1, 18, 4)],
+    },
+    "goals": {
+        name: {"point": [x, 10], "arrive_within": 0.3} for name, x in {"right": 57, "left": 3}.items()
+    },
+    "groups": [
+        {"name": "all", "positions": [[10.0 + 1.1 * (k % 4), 0.5 + 1.9 * (k // 4)] for k in range(40)],
+         "goals": ["right"], "radius": 0.2, "speed": 1.3}
+    ],
+    "budget": {"work": 1},
+}  # fmt: skip
+ALL_THAT_GUESS = [
+    *({"kind": kind} for kind in ("mesh", "optimal", "hierarchical", "visibility")),
+    *({"kind": kind, "while_waiting": "guess"} for kind in ("grid", "s2-grid")),
+    *({"kind": kind, "while_waiting": "previous"} for kind in ("mesh", "visibility", "grid")),
+]
+
+
+@pytest.mark.parametrize("navigation", ALL_THAT_GUESS, ids=lambda each: "-".join(each.values()))
+def test_agents_that_are_sent_back_before_a_request_was_made_for_them_turn_round(navigation):
+    """They stood, on grids, or walked on as before, over points of visibility."""
+    with simulation({**BACK_AND_FORTH, "navigation": navigation}) as run:
+        for _ in range(15):
+            run.step()
+        assert np.mean(run.agents.velocity[:, 0] > 0.5) > 0.9
+        run.set_goal(run.agents.entity.copy(), "left")
+        for _ in range(40):
+            run.step()
+        assert run.counts["requests_open"] > 36.0  # nearly all that they do is guessed
+        assert np.mean(run.agents.velocity[:, 0] < -0.5) > 0.9
+
+
+@pytest.mark.parametrize("kind", ["mesh", "optimal", "hierarchical", "visibility"])
+def test_an_agent_that_is_pushed_back_off_its_previous_path_while_it_waits_goes_on_from_where_it_is(kind):
+    """Over points of visibility that was an error where it had come to ground behind its previous path."""
+    pillars = [{"box": [12, y, 13, y + 3]} for y in (2, 8, 14)]
+    scene = {
+        **BACK_AND_FORTH,
+        "geometry": {**BACK_AND_FORTH["geometry"], "obstacles": pillars},
+        "groups": [{**BACK_AND_FORTH["groups"][0], "positions": [[5, 10]]}],
+        "navigation": {"kind": kind, "while_waiting": "previous"},
+        "stop": {"after": 120, "when": "all_arrived"},
+    }
+    with simulation(scene) as run:
+        while run.agents.path_status[0] != PathStatus.FOUND or run.agents.position[0, 0] < 12.6:
+            run.step()
+        run.set_goal(1, "left")
+        run.step()
+        assert run.agents.path_status[0] == PathStatus.PENDING
+        run.set_preferred_velocity(1, [-1.3, 0.0])
+        while run.agents.path_status[0] != PathStatus.FOUND:
+            run.step()
+        run.set_preferred_velocity(1, None)
+        places = []
+        while len(run.agents):
+            places.append(run.agents.position[0].copy())
+            run.step()
+        away, walked = np.hypot(*(places[0] - [3, 10])), np.hypot(*np.diff(places, axis=0).T).sum()
+        assert away - 0.5 < walked < away + 1.0
 
 
 @pytest.mark.full
@@ -464,3 +531,33 @@ def test_guesses_on_a_grid_live_with_doors_widths_carts_other_planners_and_goals
             guessed |= guess
             most = max(most, len(waits))
         assert most == len(guessed) == 6 and run.verdict().arrived == 9
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("navigation", [{"kind": "visibility"}, *GUESSING_GRIDS])
+def test_in_an_alarm_so_many_choose_in_a_tick_and_the_others_stand_until_it_is_their_turn(
+    monkeypatch, threads, navigation
+):
+    for room in (corner_guesses, cell_guesses):
+        monkeypatch.setattr(room, "MOST_FIRST_CHOICES", 4)
+    places = [[1.0 + 0.7 * k, 1.0] for k in range(11)]
+    crowd = {
+        **POCKET,
+        "groups": [{**POCKET["groups"][0], "positions": places}],
+        "navigation": navigation,
+        "budget": {"work": 1},
+    }
+    with simulation(crowd, threads=threads) as run:
+        before, stood = run.agents.position.copy(), []
+        for _ in range(4):
+            run.step()
+            stood.append(np.flatnonzero(np.hypot(*(run.agents.position - before).T) == 0.0).tolist())
+        assert [len(each) for each in stood] == [7, 3, 0, 0]
+        assert set(stood[1]) < set(stood[0])
+        # and all of them towards the goal, which is straight ahead
+        assert np.all(run.agents.position[:, 0] - before[:, 0] > 0.03)
+        state = run.state()
+        ahead = digests(run, 6)
+        with simulation(crowd, threads=3 - threads) as other:
+            other.restore(state)
+            assert digests(other, 6) == ahead

@@ -53,7 +53,8 @@ def test_the_line_is_that_of_a_list(seed, keeps_previous):
         stay, sent = twin.stay_in_line(facts, line)
         head = {each for each, _ in line[:told]}
         told = 0 if head & set(sent) else sum(each in head for each, _ in stay)
-        asking.stay(agents, keeps_previous)
+        again = asking.stay(agents, keeps_previous)
+        assert entity[again].tolist() == sorted(sent)
         assert asking.told == told and asking.entities.tolist() == [each for each, _ in stay]
         wants = wanting(agents)
         facts = [

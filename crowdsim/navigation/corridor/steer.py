@@ -44,7 +44,7 @@ from crowdsim.navigation.corridor.portal_vertices import (
     vertex_disc,
 )
 from crowdsim.navigation.corridor.walls_off_corridor import add_vertices_along_string
-from crowdsim.navigation.goals.goals import target_in_piece
+from crowdsim.navigation.goals.goals import nearest_in_piece, target_in_piece
 from crowdsim.navigation.mesh.mesh import Flood, make_flood
 
 # Portals that are laid out at first; doubled until two bends are found. Most corners are nearer, and each
@@ -280,13 +280,16 @@ def _steer_rows(
 
 
 @lean_kernel
-def guess_many(start, stop, mesh, goals, corridors, goal, guessed, wants, speed, out_velocity, out_corner):
+def guess_many(
+    start, stop, mesh, goals, corridors, goal, guessed, wants, speed, tick_length, out_velocity, out_corner
+):
     """Set the preferred velocities of the agents of rows start..stop - 1 whose path is not there yet
     ([Norberg 2004], section 3.1).
 
     The guess is the portal whose unit direction has the greatest dot product with the direction to the goal,
     chosen once in each polygon. A portal to a polygon that the trail passes, or that the agent does not fit
-    through, does not count; with none left it stays. Ties go to the lower half-edge.
+    through, does not count; with none left it stays. Ties go to the lower half-edge. In the polygon in which
+    its goal is it goes straight there: a polygon is convex.
 
     Parameters
     ----------
@@ -300,6 +303,7 @@ def guess_many(start, stop, mesh, goals, corridors, goal, guessed, wants, speed,
         In and out: the polygon in which the agent chose, and the one that it chose to go to; -1 is none.
     wants : (n,) uint8
     speed : (n,) float64, m/s
+    tick_length : float, s
     out_velocity, out_corner : (n, 2) float64
     """
     for row in range(np.uint64(start), np.uint64(stop)):
@@ -313,6 +317,15 @@ def guess_many(start, stop, mesh, goals, corridors, goal, guessed, wants, speed,
             continue
         trail = corridor_of(corridors, row)
         here, edge = trail.polygon, np.int64(-1)
+        is_here, is_point, tx, ty = _goal_here(goals, first, last, here, x, y)
+        if is_here:
+            away = hypot(tx - x, ty - y)
+            pace = min(speed[row], away / tick_length) if is_point else speed[row]
+            if away > 0.0:
+                out_velocity[row, 0], out_velocity[row, 1] = pace * (tx - x) / away, pace * (ty - y) / away
+                out_corner[row, 0], out_corner[row, 1] = tx, ty
+            guessed[row, 0], guessed[row, 1] = -1, -1
+            continue
         chosen = np.int64(guessed[row, 1]) if guessed[row, 0] == here else np.int64(-1)
         if chosen >= 0:  # nearly always one portal leads there: then where the goal is says nothing
             edge = _only_portal(mesh, here, chosen, width)
@@ -324,6 +337,22 @@ def guess_many(start, stop, mesh, goals, corridors, goal, guessed, wants, speed,
             out_velocity[row, 0], out_velocity[row, 1] = speed[row] * dx / length, speed[row] * dy / length
             out_corner[row, 0], out_corner[row, 1] = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
             guessed[row, 1] = mesh.edge_polygon[mesh.edge_twin[edge]]
+
+
+@lean_kernel
+def _goal_here(goals, first, last, polygon, x, y):
+    """Return whether some of a goal, its pieces first..last - 1, is in a polygon; whether the nearest piece
+    there to (x, y) is a point, and the nearest point of it.
+    """
+    found, tx, ty, least = np.int64(-1), x, y, np.inf
+    for piece in range(first, last):
+        if goals.piece_polygon[piece] == polygon:
+            px, py = nearest_in_piece(goals, piece, x, y)
+            away = hypot(px - x, py - y)
+            if away < least:
+                found, tx, ty, least = np.int64(piece), px, py, away
+    is_point = found >= 0 and goals.vertex_start[found + 1] - goals.vertex_start[found] == 1
+    return found >= 0, is_point, tx, ty
 
 
 @inlined_kernel

@@ -16,13 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.hypot import hypot
-from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
 from crowdsim.navigation.goals.goals import nearest_in_piece
+from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.navigation.visibility.clear import IS_CORNER, IS_TERMINAL, is_edge_clear, is_straight_clear
-from crowdsim.navigation.visibility.graph import disc_of
+from crowdsim.navigation.visibility.graph import MOST_PORTALS, disc_of
+from crowdsim.navigation.visibility.search import Scratch
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
-from crowdsim.navigation.visibility.tangents import is_between_walls
+from crowdsim.navigation.visibility.tangents import ALONG, is_between_walls
 
 # In place of a node of the graph: nothing chosen yet, all corners visited, straight to the goal.
 UNDECIDED, STAY, TO_GOAL = -1, -2, -3
@@ -50,6 +52,48 @@ class CornerGuess(NamedTuple):
     visits: NDArray[np.int64]
 
 
+class Candidates(NamedTuple):
+    """Room for the nodes of the graph that an agent may go to; never shared between threads.
+
+    Attributes
+    ----------
+    node : (k,) int64
+        Room for both nodes of all corners that see some of one polygon.
+    score : (k,) float64, m
+        How far along the direction to each the goal lies: the greater the better.
+    """
+
+    node: NDArray[np.int64]
+    score: NDArray[np.float64]
+
+
+@lean_kernel
+def _may_bend(corners, corner, x, y, radius):
+    """Return for both nodes of a corner False where `_bend_at` says no for sure, without a root: for most,
+    by the direction to the corner alone.
+    """
+    dx, dy = corners.position[corner, 0] - x, corners.position[corner, 1] - y
+    # at least 2 radii away the tangent is at most 30 degrees off that direction
+    if dx * dx + dy * dy < 4.0 * radius * radius:
+        return True, True
+    first = dy * corners.wall[corner, 0] - dx * corners.wall[corner, 1]
+    second = dy * corners.wall[corner, 2] - dx * corners.wall[corner, 3]
+    room = (radius + 2.0 * ALONG * (abs(dx) + abs(dy))) / 0.86
+    return max(first, second) <= room, -min(first, second) <= room
+
+
+@lean_kernel
+def _bend_at(terrain, x, y, node, radius):
+    """Return whether a path straight from (x, y) can bend at a node of the graph, as far as the corner's own
+    walls go, and its unit direction.
+    """
+    bx, by, side = disc_of(terrain.graph, node, radius)
+    ux, uy, _ = tangent(x, y, 0.0, bx, by, side)
+    sign = 1.0 if node % 2 == 0 else -1.0
+    bends = is_between_walls(terrain.graph.corners, node // 2, sign * uy, -sign * ux)
+    return bends and (bx != x or by != y), ux, uy
+
+
 @lean_kernel
 def is_link(terrain, x, y, polygon, node, radius, scratch):
     """Return whether an agent at (x, y) can go straight to a node of the graph ([Norberg 2004],
@@ -57,9 +101,8 @@ def is_link(terrain, x, y, polygon, node, radius, scratch):
     """
     corners = terrain.graph.corners
     bx, by, side = disc_of(terrain.graph, node, radius)
-    ux, uy, _ = tangent(x, y, 0.0, bx, by, side)
-    sign = 1.0 if node % 2 == 0 else -1.0
-    if (bx == x and by == y) or not is_between_walls(corners, node // 2, sign * uy, -sign * ux):
+    bends, ux, uy = _bend_at(terrain, x, y, node, radius)
+    if not bends:
         return False
     count, first, _last = trace_sight(
         terrain.mesh, corners, NOWHERE, polygon, x, y, node // 2, NOWHERE, bx, by, scratch.crossed
@@ -143,7 +186,22 @@ def _was_visited(visited, count, corner):
 
 
 @lean_kernel
-def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratch):
+def _take_best(candidates, count):
+    """Put the best of the first `count` candidates, of equals that of the lowest node, behind the others.
+
+    Few are taken before one is in reach, so nothing is sorted.
+    """
+    node, score = candidates.node, candidates.score
+    best, last = 0, count - 1
+    for k in range(1, count):
+        if score[k] > score[best] or (score[k] == score[best] and node[k] < node[best]):
+            best = k
+    node[best], node[last] = node[last], node[best]
+    score[best], score[last] = score[last], score[best]
+
+
+@lean_kernel
+def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratch, candidates):
     """Choose where an agent goes on a guess.
 
     Parameters
@@ -160,6 +218,7 @@ def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratc
         Corners that it has reached: ``visited[:count]``.
     count : int
     scratch : Scratch
+    candidates : Candidates
 
     Returns
     -------
@@ -201,33 +260,45 @@ def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratc
                 if is_edge(terrain, edge, source, radius, scratch):
                     best, target = score, node
         return target
+    # Lines of sight are what costs: they are followed from the best on, until one leads there.
+    found = 0
     for place in range(graph.pvs_start[polygon], graph.pvs_start[polygon + 1]):
         corner = np.int64(graph.pvs[place])
         if _was_visited(visited, count, corner):
             continue
-        for end in range(2 * corner, 2 * corner + 2):
-            bx, by, side = disc_of(terrain.graph, end, radius)
-            ux, uy, _ = tangent(x, y, 0.0, bx, by, side)
-            score = ux * gx + uy * gy
-            if (score > best or (score == best and end < target)) and is_link(
-                terrain, x, y, polygon, end, radius, scratch
-            ):
-                best, target = score, end
+        left, right = _may_bend(graph.corners, corner, x, y, radius)
+        if not left and not right:
+            continue
+        for end in range(2 * corner + (0 if left else 1), 2 * corner + (2 if right else 1)):
+            bends, ux, uy = _bend_at(terrain, x, y, end, radius)
+            if bends:
+                candidates.node[found], candidates.score[found] = end, ux * gx + uy * gy
+                found += 1
+    while found > 0:
+        _take_best(candidates, found)
+        found -= 1
+        if is_link(terrain, x, y, polygon, candidates.node[found], radius, scratch):
+            return candidates.node[found]
     return target
 
 
-@lean_kernel
+@kernel
 def guess_over_corners(
-    terrain, goal, radius, speed, tick_s, position, polygon, guess, out_velocity, out_corner, scratch
+    start, stop, terrain, widest, goal, body, tick_s, position, polygon, guess, out_velocity, out_corner
 ):
     """Lead agents on guesses: note the corners that they have reached, choose the next,
     and set preferred velocities.
 
     Parameters
     ----------
+    start, stop : int
+        Range of the agents.
     terrain : Terrain
+    widest : int
+        Most corners that see some of one polygon.
     goal : (k,) int32
-    radius, speed : (k,) float64, m and m/s
+    body : (k, 2) float64, m and m/s
+        Radius and desired speed.
     tick_s : float, s
     position : (k, 2) float64, m
     polygon : (k,) int64
@@ -236,11 +307,12 @@ def guess_over_corners(
     out_velocity : (k, 2) float64, m/s
     out_corner : (k, 2) float64, m
         Receives the point that each goes to.
-    scratch : Scratch
     """
     mesh, corners = terrain.mesh, terrain.graph.corners
-    for row in range(goal.size):
-        x, y, r, here = position[row, 0], position[row, 1], radius[row], polygon[row]
+    scratch = Scratch(make_flood(mesh.polygon_start.size - 1), np.empty(MOST_PORTALS + 1, dtype=np.int32))
+    candidates = Candidates(np.empty(2 * widest, dtype=np.int64), np.empty(2 * widest))
+    for row in range(start, stop):
+        x, y, r, here = position[row, 0], position[row, 1], body[row, 0], polygon[row]
         node = guess.target[row]
         if node >= 0:
             corner = node // 2
@@ -266,6 +338,7 @@ def guess_over_corners(
                 guess.visited[row],
                 guess.visits[row],
                 scratch,
+                candidates,
             )
         if node == TO_GOAL:
             guess.at[row] = NOWHERE
@@ -278,7 +351,7 @@ def guess_over_corners(
             ux, uy, reach = tangent(x, y, 0.0, cx, cy, side)
         else:
             ux, uy, reach = _to_nearest(terrain.goals, goal[row], x, y)
-        pace = min(speed[row], reach / tick_s) if node < 0 else speed[row]
+        pace = min(body[row, 1], reach / tick_s) if node < 0 else body[row, 1]
         out_velocity[row, 0], out_velocity[row, 1] = pace * ux, pace * uy
         out_corner[row, 0], out_corner[row, 1] = x + reach * ux, y + reach * uy
 

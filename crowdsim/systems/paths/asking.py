@@ -208,10 +208,12 @@ class Asking:
         """Those in line."""
         return self._line.entity[self._first : self._last]
 
-    def stay(self, agents: AgentColumns, keeps_previous: bool) -> None:
-        """Let agents stay in line that still walk and wait; see `stay_in_line`."""
+    def stay(self, agents: AgentColumns, keeps_previous: bool) -> NDArray[np.int64]:
+        """Let agents stay in line that still walk and wait, see `stay_in_line`; return those, (k,) rows, that
+        were sent elsewhere meanwhile.
+        """
         if not len(self):
-            return
+            return np.zeros(0, dtype=np.int64)
         waits = np.empty(len(agents), dtype=np.uint8)
         find_waiting(agents.activity, agents.path_status, agents.goal, waits)
         are_rows_as_before = np.array_equal(self._rows_of, agents.entity)
@@ -222,6 +224,8 @@ class Asking:
         if not are_rows_as_before:
             self._rows_of = agents.entity.copy()
         self._tell(told, told > 0 and self.is_told)
+        sent = np.flatnonzero(waits == SENT)
+        return sent[agents.path_status[sent] == PENDING]
 
     def join(
         self, agents: AgentColumns, rows: NDArray[np.int64], now: int, goals: int, keeps_previous: bool

@@ -32,6 +32,9 @@ from crowdsim.systems.paths.guesses import Guesses
 from crowdsim.world.states import has_path
 from crowdsim.world.world import World
 
+# First choices of a tick, 9 us each, that no budget pays for. More has agents set off sooner in an alarm,
+# and makes its ticks longer.
+MOST_FIRST_CHOICES = 500
 LEAST_VISITED = 8  # Corners that there is room for at first; twice as many when an agent has come to so many.
 
 
@@ -55,6 +58,8 @@ class CornerGuesses(Guesses):
         """Forget all guesses: the ground is another."""
         self._terrain = self._terrain_of()
         mesh = self._terrain.mesh
+        # corners that see some of one polygon, at most
+        self._widest = int(np.diff(self._terrain.graph.pvs_start).max(initial=0))
         self._scratch = Scratch(make_flood(mesh.polygon_count), np.zeros(MOST_PORTALS + 1, dtype=np.int32))
         self._corner_at = {
             int(vertex): corner for corner, vertex in enumerate(self._terrain.graph.corners.vertex.tolist())
@@ -80,22 +85,34 @@ class CornerGuesses(Guesses):
         place = self._begin(agents.entity[rows])
         self._table["begin"][place] = np.column_stack([agents.position[rows], self.world.polygons(rows)])
 
+    def _place(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where in the table agents are that wait, (k,) rows."""
+        return np.searchsorted(self._entity, self.world.agents.entity[rows])
+
     def lead(self, tick: Tick, guesses: NDArray[np.bool_]) -> None:
-        """Set the preferred velocities of agents that wait for their path."""
+        """Set the preferred velocities of agents that wait for their path; of those that have just begun to,
+        some stand until a later tick.
+        """
         agents = self.world.agents
         rows = np.flatnonzero(guesses & self.knows(agents.entity))
-        place = np.searchsorted(self._entity, agents.entity[rows])
+        begin = np.flatnonzero(self._table["target"][self._place(rows)] == UNDECIDED)
+        later = self._later(begin, tick.number, MOST_FIRST_CHOICES)
+        if len(later):
+            stands, rows = rows[later], np.delete(rows, later)
+            agents.preferred_velocity[stands], agents.next_corner[stands] = 0.0, agents.position[stands]
         if not len(rows):
             return
+        place = self._place(rows)
         table = self._table
         if int(table["visits"].max()) >= self._most:
             table["visited"] = np.pad(table["visited"], ((0, 0), (0, self._most)), constant_values=-1)
             self._most *= 2
         guess = CornerGuess(*(table[name][place] for name in CornerGuess._fields))
         velocity, corner = np.empty((len(rows), 2)), np.empty((len(rows), 2))
-        guess_over_corners(
-            self._terrain, agents.goal[rows], agents.radius[rows], agents.desired_speed[rows], tick.length,
-            agents.position[rows], self.world.polygons(rows), guess, velocity, corner, self._scratch,
+        tick.team.run(
+            guess_over_corners, len(rows), self._terrain, self._widest, agents.goal[rows],
+            np.column_stack([agents.radius[rows], agents.desired_speed[rows]]), tick.length,
+            agents.position[rows], self.world.polygons(rows), guess, velocity, corner,
         )  # fmt: skip
         for name, array in guess._asdict().items():
             table[name][place] = array

@@ -352,8 +352,10 @@ class CorridorPaths(Paths):
         found = has_path(answers.status)
         if self.corner_guesses is not None:
             answers, is_joined = self.corner_guesses.join(answers, rows)
-            # what is joined over corners needs no trail over portals
+            # what is joined over corners begins where its agent is, and needs no trail over portals
             agents.corridor_length[rows[is_joined]] = 0
+            for entity in answers.entity[is_joined].tolist() if self._previous else ():
+                self._previous.pop(entity, None)
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number
         agents.goal_piece[rows] = answers.piece
@@ -594,6 +596,7 @@ class CorridorPaths(Paths):
             agents.guessed,
             guesses.view(np.uint8),
             agents.desired_speed,
+            tick.length,
             agents.preferred_velocity,
             agents.next_corner,
         )

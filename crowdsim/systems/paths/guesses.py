@@ -49,6 +49,17 @@ class Guesses(ABC):
         self._keep(every, before)
         return np.searchsorted(every, entity)
 
+    @staticmethod
+    def _later(begin: NDArray[np.int64], tick: int, most: int) -> NDArray[np.int64]:
+        """Return which of those that begin to guess, (k,), do so in a later tick: all but so many.
+
+        First choices look far, and in an alarm all agents want one at once. Others have theirs first in each
+        tick, so that none is left out while more and more come.
+        """
+        if len(begin) <= most:
+            return begin[:0]
+        return np.roll(begin, -(tick * most % len(begin)))[most:]
+
     def knows(self, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return (k,) bool: which agents wait, on a guess or on their previous path."""
         return np.isin(entity, self._entity)

@@ -345,7 +345,9 @@ class Paths(ABC):
     def ask(self, tick: Tick) -> None:
         """Let agents ask for paths that walk and have none: at once, or in slices where requests are work."""
         agents, asking = self.world.agents, self.asking
-        asking.stay(agents, self.keeps_previous)
+        sent = asking.stay(agents, self.keeps_previous)
+        if len(sent):
+            self.line_up(sent)
         wants = np.empty(len(agents), dtype=np.bool_)
         found = tick.team.run(
             find_asking, len(agents), agents.activity, agents.path_status, agents.goal, wants

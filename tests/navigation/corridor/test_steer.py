@@ -181,7 +181,7 @@ def guess(mesh, goals, position, radius, trails, guessed=None):
     )
     goal, wants = np.zeros(count, dtype=np.int32), np.ones(count, dtype=np.uint8)
     guess_many(
-        0, count, mesh, goals, corridors, goal, guessed, wants, np.full(count, SPEED), velocity, corner
+        0, count, mesh, goals, corridors, goal, guessed, wants, np.full(count, SPEED), TICK, velocity, corner
     )
     return velocity, corner, guessed
 
@@ -192,8 +192,9 @@ def test_guesses_agree_with_reference(make, seed):
     mesh = build_mesh(ground).mesh
     rng = np.random.default_rng(seed)
     position, _ = free_points(ground, 0.2, 40, rng)
-    goals = cut_goals(mesh, [GoalShape(shapely.Point(position[0]), reach=0.1)])
     polygon = located(mesh, position)
+    most = polygon == np.argmax(np.bincount(polygon))  # the goal is among them
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(position[most].mean(axis=0)), reach=0.1)])
     portals = [
         [e for e in range(mesh.polygon_start[p], mesh.polygon_start[p + 1]) if mesh.edge_twin[e] >= 0]
         for p in polygon
@@ -201,10 +202,13 @@ def test_guesses_agree_with_reference(make, seed):
     trails = [rng.permutation(of)[: rng.integers(0, 3)].tolist() for of in portals]
     passed = [[int(mesh.edge_polygon[mesh.edge_twin[edge]]) for edge in trail] for trail in trails]
     velocity, corner, _ = guess(mesh, goals, position, 0.2, trails)
-    stays = 0
+    stays = there = 0
     for row, start in enumerate(position):
-        expected = twin.guess(mesh, goals.pole.tolist(), polygon[row], tuple(start), 0.4, passed[row])
+        expected = twin.guess(
+            mesh, goals.pole.tolist(), polygon[row], tuple(start), 0.4, passed[row], goals.piece_polygon
+        )
         stays += expected is None
+        there += polygon[row] in goals.piece_polygon
         if expected is None:
             assert velocity[row].tolist() == [0.0, 0.0] and corner[row] == pytest.approx(start)
         else:
@@ -212,7 +216,23 @@ def test_guesses_agree_with_reference(make, seed):
             assert velocity[row] == pytest.approx(
                 SPEED * (np.array(expected) - start) / np.hypot(*(expected - start))
             )
-    assert stays < len(position) / 2
+    assert stays < len(position) / 2 and there > 1
+
+
+def test_in_the_polygon_of_its_goal_a_guess_goes_straight_there_and_stops():
+    mesh = build_mesh(shapely.box(0, 0, 20, 10).difference(shapely.box(12, 4, 14, 6))).mesh
+    region = shapely.box(1, 1, 3, 2)
+    for shape, nearest in ((shapely.Point(2, 2), (2, 2)), (region, (3, 2))):
+        goals = cut_goals(mesh, [GoalShape(shape, reach=0.1)])
+        start = np.array([[4.0, 3.0]])
+        assert located(mesh, start)[0] in goals.piece_polygon
+        velocity, corner, guessed = guess(mesh, goals, start, 0.2, [[]])
+        assert corner[0] == pytest.approx(nearest) and guessed[0].tolist() == [-1, -1]
+        towards = np.subtract(nearest, start[0])
+        assert velocity[0] == pytest.approx(SPEED * towards / np.hypot(*towards))
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(4, 3.01), reach=0.1)])
+    velocity, _, _ = guess(mesh, goals, start, 0.2, [[]])
+    assert velocity[0] * TICK == pytest.approx([0.0, 0.01])  # no farther in a tick
 
 
 def test_a_guess_holds_in_a_polygon_wherever_the_agent_is_in_it():

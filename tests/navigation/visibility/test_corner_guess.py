@@ -11,7 +11,16 @@ from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.navigation.mesh.watchers import place_watchers
 from crowdsim.navigation.visibility.corridor import corridor_over
 from crowdsim.navigation.visibility.graph import MOST_PORTALS
-from crowdsim.navigation.visibility.guess import STAY, TO_GOAL, join_over_corners, next_corner
+from crowdsim.navigation.visibility.guess import (
+    STAY,
+    TO_GOAL,
+    Candidates,
+    _bend_at,
+    _may_bend,
+    _take_best,
+    join_over_corners,
+    next_corner,
+)
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.navigation.visibility.search import Scratch
 from crowdsim.navigation.visibility.sight import NOWHERE
@@ -48,6 +57,8 @@ class Scene:
         self.scratch = Scratch(
             make_flood(self.mesh.polygon_count), np.zeros(MOST_PORTALS + 1, dtype=np.int32)
         )
+        most = 2 * int(np.diff(self.terrain.graph.pvs_start).max())
+        self.candidates = Candidates(np.zeros(most, dtype=np.int64), np.zeros(most))
         self.places = [tuple(place) for place in self.terrain.graph.corners.position.tolist()]
         self.twin = Graph(self.ground, radius)
 
@@ -56,8 +67,9 @@ class Scene:
         polygon = int(located(self.mesh, np.array([place]))[0])
         seen = np.array([*visited, -1], dtype=np.int32)
         node = next_corner(
-            self.terrain, goal, self.radius, *map(float, place), polygon, at, seen, len(visited), self.scratch
-        )
+            self.terrain, goal, self.radius, *map(float, place), polygon, at, seen, len(visited),
+            self.scratch, self.candidates,
+        )  # fmt: skip
         return {STAY: None, TO_GOAL: "goal"}.get(node, node // 2)
 
     def walk(self, goal, steps):
@@ -105,6 +117,33 @@ def test_all_corners_that_it_came_to_are_ignored_and_with_none_left_it_stays():
         visited.append(chosen)
     assert len(visited) > 8  # more than the portals that a guess on the mesh remembers
     assert scene.next(goal, scene.starts[goal], visited=visited) is None
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.3, 1.5])
+def test_which_way_paths_bend_is_told_by_the_direction_to_a_corner_for_most_and_wrongly_for_none(radius):
+    scene = Scene("rooms", 0.0, 6, count=60)
+    corners, asked, left = scene.terrain.graph.corners, 0, 0
+    beside = corners.position + np.random.default_rng(1).normal(0.0, 0.5, corners.position.shape)
+    for x, y in [*scene.starts.tolist(), *beside.tolist()]:
+        for corner in range(len(corners.vertex)):
+            for node, may in zip(
+                (2 * corner, 2 * corner + 1), _may_bend(corners, corner, x, y, radius), strict=True
+            ):
+                bends, ux, uy = _bend_at(scene.terrain, x, y, node, radius)
+                assert may or not bends
+                assert np.hypot(ux, uy) == pytest.approx(1.0)
+                asked, left = asked + 1, left + may
+    assert 0.1 * asked < left < 0.5 * asked
+
+
+def test_of_candidates_the_best_comes_first_and_of_equals_that_with_the_lowest_node():
+    rng = np.random.default_rng(2)
+    candidates = Candidates(rng.permutation(50), rng.integers(0, 9, 50).astype(np.float64))
+    expected, found = sorted(zip(-candidates.score[:40], candidates.node[:40], strict=True)), []
+    for count in range(40, 0, -1):
+        _take_best(candidates, count)
+        found.append((-candidates.score[count - 1], candidates.node[count - 1]))
+    assert found == expected and len({score for score, _ in found}) < 10
 
 
 @pytest.mark.sample(1)
