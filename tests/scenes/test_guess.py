@@ -251,6 +251,27 @@ def test_agents_that_are_sent_back_before_a_request_was_made_for_them_turn_round
         assert np.mean(run.agents.velocity[:, 0] < -0.5) > 0.9
 
 
+@pytest.mark.parametrize("kind", ["mesh", "optimal", "hierarchical", "visibility", "grid"])
+def test_agents_that_keep_to_their_paths_while_they_stand_in_line_can_be_saved_at_any_time(kind):
+    """Their requests are made where they have come to by then."""
+    scene = {
+        **BACK_AND_FORTH,
+        "navigation": {"kind": kind, "while_waiting": "previous"},
+        "budget": {"work": 2000 if kind == "grid" else 30},
+    }
+    with simulation(scene) as run, simulation(scene) as other:
+        while run.tick < 30 or run.counts["requests_open"]:
+            run.step()
+        run.set_goal(run.agents.entity.copy(), "left")
+        waiting = set()
+        for _ in range(12):
+            other.restore(run.state())
+            assert digests(other, 1) == digests(run, 1)
+            waiting.add(run.counts["requests_open"])
+        assert len(waiting - {0}) > 1
+        assert digests(other, 40) == digests(run, 40)
+
+
 @pytest.mark.parametrize("kind", ["mesh", "optimal", "hierarchical", "visibility"])
 def test_an_agent_that_is_pushed_back_off_its_previous_path_while_it_waits_goes_on_from_where_it_is(kind):
     """Over points of visibility that was an error where it had come to ground behind its previous path."""

@@ -242,7 +242,10 @@ class CorridorPaths(Paths):
             self._walk_off(rows[is_off], list(off.values()))
             rows = rows[~is_off]
         if self.keeps_previous:
-            rows = self._keep_to_path(rows)
+            others = self._keep_to_path(rows)
+            if self.corner_guesses is not None:  # those that keep to a path join it over portals
+                self.corner_guesses.forget(agents.entity[np.setdiff1d(rows, others)])
+            rows = others
         if self.corner_guesses is not None:
             self.corner_guesses.ask(rows)
         # While an agent waits it may walk on a guess: its empty corridor then notes the portals of the path
@@ -352,10 +355,8 @@ class CorridorPaths(Paths):
         found = has_path(answers.status)
         if self.corner_guesses is not None:
             answers, is_joined = self.corner_guesses.join(answers, rows)
-            # what is joined over corners begins where its agent is, and needs no trail over portals
+            # what is joined over corners needs no trail over portals
             agents.corridor_length[rows[is_joined]] = 0
-            for entity in answers.entity[is_joined].tolist() if self._previous else ():
-                self._previous.pop(entity, None)
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number
         agents.goal_piece[rows] = answers.piece
