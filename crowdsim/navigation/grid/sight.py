@@ -21,6 +21,7 @@ from crowdsim.navigation.grid.ground import (
     NOWHERE,
     beside,
     cell_at,
+    cell_of,
     centre_of,
     home_at,
     is_flat,
@@ -52,32 +53,53 @@ WALL_STEP = 0.25
 SLACK = 1e-6
 # Cells. What a line costs more than the cells is rounding.
 SAME_LINE = 1e-6
+# In place of the node that blocks a line: none does; it is not one node.
+CLEAR, NO_NODE = np.int64(-1), np.int64(-2)
 
 
 @inlined_kernel
-def _sees_exactly(slots, slot, ground, ax, ay, bx, by, heeds_speed):
-    """Return whether every cell that a line on one floor passes through is walkable,
-    all at one speed if that is heeded (1).
+def _blocks_exactly(slots, slot, ground, ax, ay, bx, by, heeds_speed):
+    """Return a node that a line on one floor passes through and that is not walkable, NO_NODE if the speed
+    changes on it and that is heeded (1), or CLEAR.
     """
     px, py = (ax - ground.x) / ground.cell, (ay - ground.y) / ground.cell
     qx, qy = (bx - ground.x) / ground.cell, (by - ground.y) / ground.cell
     is_steep = abs(qy - py) > abs(qx - px)
     if is_steep:
         px, py, qx, qy = py, px, qy, qx
-    if px > qx:
+    # From a on: what is near to it blocks most other lines from there, too.
+    is_turned = px > qx
+    if is_turned:
         px, py, qx, qy = qx, qy, px, py
     slope = (qy - py) / (qx - px) if qx > px else 0.0
-    slowness = 0.0
-    for column in range(int(np.floor(px)), int(np.floor(qx)) + 1):
+    slowness, first, last = 0.0, int(np.floor(px)), int(np.floor(qx))
+    for k in range(last - first + 1):
+        column = last - k if is_turned else first + k
         low, high = py + (max(px, float(column)) - px) * slope, py + (min(qx, column + 1.0) - px) * slope
         for row in range(int(np.floor(min(low, high) - SLACK)), int(np.floor(max(low, high) + SLACK)) + 1):
             node = node_at(ground, row, column) if is_steep else node_at(ground, column, row)
             if not is_walkable(slots, slot, ground, node):
-                return False
+                return np.int64(node)
             if heeds_speed == 1 and slowness > 0.0 and ground.slowness[node] != slowness:
-                return False
+                return NO_NODE
             slowness = ground.slowness[node]
-    return True
+    return CLEAR
+
+
+@inlined_kernel
+def _passes_exactly(ground, ax, ay, bx, by, cx, cy):
+    """Return whether a cell is one of those that `_blocks_exactly` looks at."""
+    px, py = (ax - ground.x) / ground.cell, (ay - ground.y) / ground.cell
+    qx, qy = (bx - ground.x) / ground.cell, (by - ground.y) / ground.cell
+    if abs(qy - py) > abs(qx - px):
+        px, py, qx, qy, cx, cy = py, px, qy, qx, cy, cx
+    if px > qx:
+        px, py, qx, qy = qx, qy, px, py
+    slope = (qy - py) / (qx - px) if qx > px else 0.0
+    if cx < int(np.floor(px)) or cx > int(np.floor(qx)):
+        return False
+    low, high = py + (max(px, float(cx)) - px) * slope, py + (min(qx, cx + 1.0) - px) * slope
+    return int(np.floor(min(low, high) - SLACK)) <= cy <= int(np.floor(max(low, high) + SLACK))
 
 
 @lean_kernel
@@ -85,13 +107,13 @@ def is_line_walkable(slots, slot, ground, ax, ay, bx, by):
     """Return whether a slot's search can use every cell that a line on one floor passes through;
     walls between cells and speeds do not count.
     """
-    return _sees_exactly(slots, slot, ground, ax, ay, bx, by, 0)
+    return _blocks_exactly(slots, slot, ground, ax, ay, bx, by, 0) == CLEAR
 
 
 @inlined_kernel
-def _sees_by_samples(slots, slot, ground, ax, ay, bx, by, step):
-    """Return whether the cells under points of a line are walkable, all at one speed;
-    `step` (cells) is the distance of the points.
+def _blocks_samples(slots, slot, ground, ax, ay, bx, by, step):
+    """Return a node under a point of a line that is not walkable, NO_NODE if the speed changes on it,
+    or CLEAR; `step` (cells) is the distance of the points.
     """
     slowness = 0.0
     count = max(1, int(np.ceil(hypot(bx - ax, by - ay) / (step * ground.cell))))
@@ -100,11 +122,30 @@ def _sees_by_samples(slots, slot, ground, ax, ay, bx, by, step):
         cx, cy = cell_at(ground, ax + (bx - ax) * t, ay + (by - ay) * t)
         node = node_at(ground, cx, cy)
         if not is_walkable(slots, slot, ground, node):
-            return False
+            return np.int64(node)
         if slowness > 0.0 and ground.slowness[node] != slowness:
-            return False
+            return NO_NODE
         slowness = ground.slowness[node]
-    return True
+    return CLEAR
+
+
+@inlined_kernel
+def _passes_samples(ground, ax, ay, bx, by, step, cx, cy):
+    """Return whether a cell is one of those that `_blocks_samples` looks at."""
+    dx, dy, length = bx - ax, by - ay, hypot(bx - ax, by - ay)
+    count = max(1, int(np.ceil(length / (step * ground.cell))))
+    first, last = 0, count
+    if length > 0.0:  # those points that are near enough to the cell's centre
+        mx, my = ground.x + (cx + 0.5) * ground.cell, ground.y + (cy + 0.5) * ground.cell
+        at, reach = ((mx - ax) * dx + (my - ay) * dy) / (length * length), ground.cell / length
+        first = max(first, int(np.floor((at - reach) * count)))
+        last = min(last, int(np.ceil((at + reach) * count)))
+    for i in range(first, last + 1):
+        t = i / count
+        x, y = cell_at(ground, ax + dx * t, ay + dy * t)
+        if x == cx and y == cy:
+            return True
+    return False
 
 
 @inlined_kernel
@@ -268,12 +309,28 @@ def is_in_sight(slots, slot, ground, ax, ay, bx, by, step):
     """
     if not is_flat(ground):
         return line_cost(slots, slot, ground, ax, ay, bx, by, step) < np.inf
+    return _what_blocks(slots, slot, ground, ax, ay, bx, by, step) == CLEAR
+
+
+@lean_kernel
+def _what_blocks(slots, slot, ground, ax, ay, bx, by, step):
+    """Return a node that is not walkable and blocks a line on flat ground, NO_NODE if something else does, or
+    CLEAR. See `is_in_sight`.
+    """
     if step > 0.0:
-        if not _sees_by_samples(slots, slot, ground, ax, ay, bx, by, step):
-            return False
-    elif not _sees_exactly(slots, slot, ground, ax, ay, bx, by, 1):
-        return False
-    return not _steps_over_wall(ground, ax, ay, bx, by)
+        found = _blocks_samples(slots, slot, ground, ax, ay, bx, by, step)
+    else:
+        found = _blocks_exactly(slots, slot, ground, ax, ay, bx, by, 1)
+    return NO_NODE if found == CLEAR and _steps_over_wall(ground, ax, ay, bx, by) else found
+
+
+@inlined_kernel
+def _is_blocked_by(ground, node, ax, ay, bx, by, step):
+    """Return whether a node that is not walkable blocks a line on flat ground, too."""
+    cx, cy = cell_of(ground, node)
+    if step > 0.0:
+        return _passes_samples(ground, ax, ay, bx, by, step, cx, cy)
+    return _passes_exactly(ground, ax, ay, bx, by, cx, cy)
 
 
 @lean_kernel
@@ -373,7 +430,8 @@ def pull_taut(slots, slot, ground, count, step, trim):
         x, y = first_x, first_y
     if has_floors:
         _sum_costs(slots, slot, ground, count)
-    place = 0
+    # What blocks one line blocks most of those to the cells before its end: it is looked at first.
+    place, blocker = 0, NO_NODE
     while place < count - 1:
         following = count - 1
         while following > place + 1:
@@ -383,8 +441,10 @@ def pull_taut(slots, slot, ground, count, step, trim):
                 most += _aside(ground, nodes[place], x, y) + _aside(ground, nodes[following], px, py)
                 if line_cost(slots, slot, ground, x, y, px, py, step) <= most:
                     break
-            elif is_in_sight(slots, slot, ground, x, y, px, py, step):
-                break
+            elif blocker < 0 or not _is_blocked_by(ground, blocker, x, y, px, py, step):
+                blocker = _what_blocks(slots, slot, ground, x, y, px, py, step)
+                if blocker == CLEAR:
+                    break
             following -= 1
         place = following
         x, y = centre_of(ground, nodes[place])

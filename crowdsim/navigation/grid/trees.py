@@ -22,20 +22,23 @@ from numpy.typing import NDArray
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.grid import Grid
-from crowdsim.navigation.grid.ground import TOUCH_M, beside, cell_of
+from crowdsim.navigation.grid.ground import TOUCH_M, cell_of
 from crowdsim.navigation.grid.points import PointLists
 from crowdsim.navigation.grid.search import (
     BEST,
-    CLOSED,
+    CLEARS,
     CURSOR,
-    GENERATION,
-    GENERATION_SHIFT,
+    FLOODS,
     GOALS,
+    GROWS,
     IS_TREE,
+    LEADS,
+    LOOKS,
     NEED,
     OCTILE_WEIGHT,
     PENDING,
     PHASE,
+    ROW,
     START,
     STATUS,
     TREE,
@@ -58,10 +61,7 @@ MOST_TREES = 256
 # some.
 CELLS_A_REQUEST = 16384
 LEAST_TO_SHARE = 4
-# What a tree does: grows from its roots; looks for a node from which they cannot be reached; floods all that
-# can be reached from there, for the nearest to the roots; grows from that.
-GROWS, LOOKS, FLOODS, LEADS = range(4)
-LOOKS_AT = 64  # Nodes that are looked at for one expansion.
+LOOKS_AT = 64  # Nodes that are cleared, or looked at, for one expansion.
 
 
 def trees_that_fit(nodes: int) -> int:
@@ -91,7 +91,8 @@ def begin_tree(slots, slot, tree, ground, choice, root_need, need, rings):
         See `nearest_walkable`.
     """
     slots.root[tree], slots.root_count[tree] = -1, 0
-    slots.header[slot, TREE], slots.header[slot, PHASE] = -1, GROWS
+    slots.header[slot, TREE], slots.header[slot, ROW] = -1, tree
+    slots.header[slot, PHASE], slots.header[slot, CURSOR] = CLEARS, 0
     slots.measure[slot, WEIGHT] = slots.measure[slot, OCTILE_WEIGHT] = 0.0
     slots.measure[slot, NEED] = root_need
     new_generation(slots, slot)
@@ -136,13 +137,22 @@ def advance_tree(slots, slot, tree, ground, roots, grant):
     """
     header, to_go, used = slots.header, slots.to_go[tree], 0
     while True:
-        if header[slot, PHASE] == LOOKS:
+        phase = header[slot, PHASE]
+        if phase == CLEARS or phase == LOOKS:
             if header[slot, CURSOR] >= to_go.size:
-                slots.root[tree], slots.root_count[tree] = _first_root(slots, tree, roots), roots
-                return used, True
+                if phase == LOOKS:
+                    slots.root[tree], slots.root_count[tree] = _first_root(slots, tree, roots), roots
+                    return used, True
+                header[slot, PHASE] = GROWS
+                continue
             if used >= grant:
                 return used, False
             used += 1
+            if phase == CLEARS:
+                first = header[slot, CURSOR]
+                header[slot, CURSOR] = min(first + LOOKS_AT, to_go.size)
+                to_go[first : header[slot, CURSOR]] = np.inf
+                continue
             node = _look_on(slots, slot, ground, to_go)
             if node >= 0:
                 _begin_flood(slots, slot, tree, ground, roots, node)
@@ -151,20 +161,14 @@ def advance_tree(slots, slot, tree, ground, roots, grant):
         used += advance_astar(slots, slot, ground, grant - used)
         if header[slot, STATUS] == PENDING:
             return used, False
-        if header[slot, PHASE] == FLOODS:
-            _begin_flood(slots, slot, tree, ground, roots, header[slot, BEST])
-            header[slot, PHASE] = LEADS
-        elif header[slot, PHASE] == LEADS:
-            _note_cut_off(slots, slot, ground, to_go)
-            header[slot, PHASE] = LOOKS
-        else:
-            generation = header[slot, GENERATION]
-            for node in range(to_go.size):
-                mark = slots.mark[slot, node]
-                is_reached = mark >> GENERATION_SHIFT == generation and mark & CLOSED != 0
-                to_go[node] = slots.cost[slot, node] if is_reached else np.inf
+        if phase == GROWS:
             # without a root nothing is near, and no search is drawn
             header[slot, PHASE], header[slot, CURSOR] = LOOKS, 0 if header[slot, START] >= 0 else to_go.size
+        elif phase == FLOODS:
+            _begin_flood(slots, slot, tree, ground, roots, header[slot, BEST])
+            header[slot, PHASE] = LEADS
+        else:
+            header[slot, PHASE] = LOOKS
 
 
 @lean_kernel
@@ -201,26 +205,6 @@ def _begin_flood(slots, slot, tree, ground, roots, node):
     slots.header[slot, IS_TREE], slots.header[slot, GOALS] = 1, roots
     for place in range(roots):
         slots.goal[slot, place] = slots.roots[tree, place]
-
-
-@lean_kernel
-def _note_cut_off(slots, slot, ground, to_go):
-    """Note how far it is to the node that a flood began at, from all that it has reached."""
-    generation, queue = slots.header[slot, GENERATION], slots.heap_entry[slot]
-    queue[0], count, done = slots.header[slot, START], 1, 0
-    to_go[queue[0]] = -1.0
-    while done < count:
-        node = queue[done]
-        done += 1
-        for d in range(8):
-            there = beside(ground, node, d)
-            if there < 0:
-                continue
-            mark = slots.mark[slot, there]
-            if mark >> GENERATION_SHIFT == generation and mark & CLOSED != 0 and to_go[there] == np.inf:
-                to_go[there] = -1.0 - slots.cost[slot, there]
-                queue[count] = there
-                count += 1
 
 
 class CellTrees(SharedTrees):

@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.navigation.grid.sight import is_in_sight
+from crowdsim.navigation.grid.sight import CLEAR, NO_NODE, _is_blocked_by, _what_blocks, is_in_sight
 from tests.navigation.grid.worlds import (
     OneSearch,
     cells_of,
     centre,
+    grid_from,
     grid_of,
     length_of,
     random_cell,
@@ -66,6 +67,37 @@ def test_samples_look_under_points_only(seed, step):
     for _ in range(80):
         a, b = (tuple(np.array(random_cell(grid, rng)) + rng.uniform(0.001, 0.999, 2)) for _ in range(2))
         assert look(a, b, step) == sees_samples(walkable, a, b, step)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("step", [0.0, 0.5, 0.2, 1.0])
+def test_a_cell_that_blocks_a_line_is_told_to_block_just_those_that_look_at_it(seed, step):
+    """A string is pulled past what blocked the line before without looking along all of the next."""
+    grid = random_grid(seed, 0.06, 40, 30, cell=0.4)
+    rng, ground = np.random.default_rng(seed), grid.ground
+    one = OneSearch(grid)
+    one.find((-99.0, -99.0), (-99.0, -99.0))
+    free = grid_from(np.ones((30, 40), dtype=bool), 0.4)
+    other = OneSearch(free)
+    other.find((-99.0, -99.0), (-99.0, -99.0))
+    blocked = passes = clear = 0
+    node = NO_NODE
+    for _ in range(600):
+        a, b = rng.uniform(0.01, (15.99, 11.99), (2, 2)).tolist()
+        found = _what_blocks(one.slots, 0, ground, *a, *b, step)
+        if node >= 0:
+            does = _is_blocked_by(ground, node, *a, *b, step)
+            assert not does or found != CLEAR
+            # on ground where it alone is not walkable
+            free.ground.clearance[node] = 0.0
+            assert does == (_what_blocks(other.slots, 0, free.ground, *a, *b, step) == node)
+            free.ground.clearance[node] = free.ground.clearance.max()
+            passes += does
+        if found >= 0:
+            node = found
+            assert _is_blocked_by(ground, node, *a, *b, step)
+        blocked, clear = blocked + (found >= 0), clear + (found == CLEAR)
+    assert blocked > 50 and clear > 50 and passes > 5
 
 
 def test_samples_miss_the_corner_that_a_line_cuts_between_two_of_them():
