@@ -272,6 +272,30 @@ def test_agents_that_keep_to_their_paths_while_they_stand_in_line_can_be_saved_a
         assert digests(other, 40) == digests(run, 40)
 
 
+@pytest.mark.parametrize("while_waiting", ["guess", "previous"])
+@pytest.mark.parametrize("kind", ["grid", "s2-grid"])
+def test_an_agent_in_a_door_that_is_shut_while_it_waits_is_on_no_guess(kind, while_waiting):
+    """It gives up before there is a request for it; a state with its guess was refused when it was loaded."""
+    scene = {
+        **BACK_AND_FORTH,
+        "geometry": {
+            "walkable": [[0, 0], [60, 0], [60, 20], [0, 20]],
+            "areas": [{"name": "door", "area": {"box": [8, 0, 12, 20]}}],
+        },
+        "navigation": {"kind": kind, "while_waiting": while_waiting},
+        "budget": {"work": 200},
+    }
+    with simulation(scene) as run, simulation(scene) as other:
+        run.step()
+        run.set_area_available("door", False)
+        enclosed = set()
+        for _ in range(40):
+            run.step()
+            enclosed |= set(np.flatnonzero(run.agents.path_status == PathStatus.ENCLOSED).tolist())
+            other.restore(run.state())
+        assert len(enclosed) > 3
+
+
 @pytest.mark.parametrize("kind", ["mesh", "optimal", "hierarchical", "visibility"])
 def test_an_agent_that_is_pushed_back_off_its_previous_path_while_it_waits_goes_on_from_where_it_is(kind):
     """Over points of visibility that was an error where it had come to ground behind its previous path."""

@@ -324,7 +324,6 @@ def guess_many(
             if away > 0.0:
                 out_velocity[row, 0], out_velocity[row, 1] = pace * (tx - x) / away, pace * (ty - y) / away
                 out_corner[row, 0], out_corner[row, 1] = tx, ty
-            guessed[row, 0], guessed[row, 1] = -1, -1
             continue
         chosen = np.int64(guessed[row, 1]) if guessed[row, 0] == here else np.int64(-1)
         if chosen >= 0:  # nearly always one portal leads there: then where the goal is says nothing

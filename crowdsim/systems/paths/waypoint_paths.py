@@ -116,6 +116,12 @@ class WaypointPaths(Paths):
             )
             self.guesses.forget(entity)
 
+    def give_up(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> None:
+        """Let agents stand because there is no path for them, on no guess either; see `Paths.give_up`."""
+        super().give_up(tick, rows, status)
+        if self.guesses is not None:
+            self.guesses.forget(self.world.agents.entity[rows])
+
     def let_go(self, rows: NDArray[np.int64]) -> None:
         """Take the goals of agents that are sent elsewhere; they walk on until they have another path."""
         drop_corridors(self.world.agents, rows)

@@ -226,8 +226,8 @@ def test_in_the_polygon_of_its_goal_a_guess_goes_straight_there_and_stops():
         goals = cut_goals(mesh, [GoalShape(shape, reach=0.1)])
         start = np.array([[4.0, 3.0]])
         assert located(mesh, start)[0] in goals.piece_polygon
-        velocity, corner, guessed = guess(mesh, goals, start, 0.2, [[]])
-        assert corner[0] == pytest.approx(nearest) and guessed[0].tolist() == [-1, -1]
+        velocity, corner, _ = guess(mesh, goals, start, 0.2, [[]])
+        assert corner[0] == pytest.approx(nearest)
         towards = np.subtract(nearest, start[0])
         assert velocity[0] == pytest.approx(SPEED * towards / np.hypot(*towards))
     goals = cut_goals(mesh, [GoalShape(shapely.Point(4, 3.01), reach=0.1)])

@@ -222,7 +222,10 @@ def test_with_a_goal_that_is_walled_in_each_search_goes_straight_to_its_wall(has
     )
     rng, cells = np.random.default_rng(3), len(cells_of(grid, 0.2))
     position = np.column_stack([rng.uniform(1, 18, 60), rng.uniform(1, 29, 60)])
-    where = position[:10] if has_stationary else None
+    # agents on the cells that are nearest: no path leads round them
+    ring = shapely.box(19, 9, 25, 15).exterior
+    beside = shapely.get_coordinates(shapely.line_interpolate_point(ring, np.arange(0.0, 24.0, 0.4)))
+    where = beside if has_stationary else None
     planners = [
         GridPlanner(grid, np.array([[22.1, 12.1]]), PathParameters(share_searches=share))
         for share in (True, False)
