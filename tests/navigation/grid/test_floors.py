@@ -205,8 +205,8 @@ def test_slices_change_nothing(grant):
     [(3, RADIUS + 0.2), (6, RADIUS + 0.4), *((seed, RADIUS) for seed in range(12)), (12, RADIUS + 0.4)],
 )
 def test_a_tree_that_is_shared_holds_the_cost_from_every_cell_up_and_down(seed, radius):
-    """Stairs are climbed more slowly than they are gone down: a tree grows back from the goal. For wide bodies
-    a third of the ground and more is cut off from it.
+    """Stairs are climbed more slowly than they are gone down: a tree grows back from the goal. For wide
+    bodies a third of the ground and more is cut off from it.
     """
     scenario = building(seed)
     _, grid = grid_over(scenario, 0.4)
