@@ -39,7 +39,7 @@ Places = NDArray[np.float64]
 LEAST_PATCHES = 8  # That there is room for at first; more is made when an agent has come to so many.
 # First choices of a tick, 50 us each, that no budget pays for. More has agents set off sooner in an alarm,
 # and makes its ticks longer.
-MOST_FIRST_CHOICES = 100
+MOST_FIRST_CHOICES = 250
 # In one cell, before an agent gives up what it has committed to: longer than pedestrians take to get past
 # each other.
 PATIENCE_S = 5.0
