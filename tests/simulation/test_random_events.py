@@ -85,8 +85,8 @@ def step(run, todo):
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("seed", range(300))
 def test_a_run_to_which_things_happen_is_the_same_on_two_threads_and_from_a_saved_state(seed):
-    """States of agents that waited for a path could not be loaded (on a guess over cells in a door that was
-    shut; keeping to a path over points of visibility), and one of them was an error at once.
+    """States of agents that waited for a path could not be loaded: on a guess over cells, in a door that was
+    shut; and over points of visibility, on a path that they kept to. The latter could be an error at once.
     """
     rng = np.random.default_rng(seed)
     scenario, cut = drawn_scenario(rng), int(rng.integers(5, LAST_CUT))

@@ -109,8 +109,7 @@ class GridSlots(NamedTuple):
         which of them the path leads to, or as near to as can be. STAMPED counts the cells on which agents
         stand. STEP is the step of the cascade. TREE is the row of `to_go` that may draw the search, DRAWN_BY
         the one that does, or -1: see `crowdsim.navigation.grid.trees`. IS_TREE is 1 where costs are those of
-        the paths back; PHASE and CURSOR say how far a tree is, ROW which row of
-        `to_go` it writes.
+        the paths back; PHASE and CURSOR say how far a tree is, ROW which row of `to_go` it writes.
     measure : (s, 7) float64
         NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for; WEIGHT and
         OCTILE_WEIGHT, those of the straight line and of the path over free cells as heuristics.
@@ -217,7 +216,7 @@ def distance_square(ground, node, target_x, target_y, target_floor):
 
 
 @lean_kernel
-def _least_square(slots, slot, ground, node):
+def least_square(slots, slot, ground, node):
     """Return the least `distance_square` from a node to any of several goals."""
     least = np.iinfo(np.int64).max
     for place in range(slots.header[slot, GOALS]):
@@ -569,7 +568,7 @@ def advance_astar(slots, slot, ground, grant):
             to_go[node] = -1.0 - cost[node]
         x, y = plan_cell_of(ground, node)
         if goals > 1:
-            square = _least_square(slots, slot, ground, node)
+            square = least_square(slots, slot, ground, node)
         else:
             square = distance_square(ground, node, target_x, target_y, target_floor)
         if square < best_square or (

@@ -7,7 +7,7 @@ shortest as before; of paths that are equally long another one may be taken.
 
 Where no path leads to the goal, agents go to the cell that is nearest to it of all that they can reach. Each
 of them would look at all of these. So a tree knows of every part of the ground that is cut off from its goal
-which of its cells that is, and how far it is there; of cells that are equally near another one may be taken.
+which of its cells that is, and how far it is there; of cells that are equally near the nearest on foot.
 """
 
 # mypy: allow-untyped-defs
@@ -22,13 +22,18 @@ from numpy.typing import NDArray
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.grid import Grid
-from crowdsim.navigation.grid.ground import TOUCH_M, cell_of
+from crowdsim.navigation.grid.ground import TOUCH_M, cell_of, node_at, plan_cell_of
 from crowdsim.navigation.grid.points import PointLists
 from crowdsim.navigation.grid.search import (
+    APART_SHIFT,
     BEST,
+    BEST_SQUARE,
     CLEARS,
+    CLOSED,
     CURSOR,
     FLOODS,
+    GENERATION,
+    GENERATION_SHIFT,
     GOALS,
     GROWS,
     IS_TREE,
@@ -47,6 +52,7 @@ from crowdsim.navigation.grid.search import (
     add_start,
     advance_astar,
     begin_astar,
+    least_square,
     new_generation,
 )
 from crowdsim.navigation.search.sharing import SharedTrees
@@ -165,7 +171,10 @@ def advance_tree(slots, slot, tree, ground, roots, grant):
             # without a root nothing is near, and no search is drawn
             header[slot, PHASE], header[slot, CURSOR] = LOOKS, 0 if header[slot, START] >= 0 else to_go.size
         elif phase == FLOODS:
+            count = _list_nearest(slots, slot, tree, ground, roots)
             _begin_flood(slots, slot, tree, ground, roots, header[slot, BEST])
+            for place in range(1, count + 1):
+                add_start(slots, slot, ground, slots.heap_entry[slot, -place])
             header[slot, PHASE] = LEADS
         else:
             header[slot, PHASE] = LOOKS
@@ -194,6 +203,37 @@ def _look_on(slots, slot, ground, to_go):
             return np.int64(node)
     header[slot, CURSOR] = last
     return np.int64(-1)
+
+
+@lean_kernel
+def _list_nearest(slots, slot, tree, ground, roots):
+    """Write all nodes that a flood has reached and that are as near to the roots as its BEST, to the end of
+    its heap, which it needs no more; return how many. They lie on circles round the roots.
+    """
+    header, queue, floors, count = slots.header, slots.heap_entry[slot], ground.floors, 0
+    square = header[slot, BEST_SQUARE]
+    in_plan = square & ((1 << APART_SHIFT) - 1)
+    reach = int(np.sqrt(in_plan))
+    for place in range(roots):
+        if slots.roots[tree, place] < 0:
+            continue
+        gx, gy = plan_cell_of(ground, slots.roots[tree, place])
+        for dx in range(max(-reach, -gx), min(reach, ground.width - 1 - gx) + 1):
+            dy = int(np.sqrt(in_plan - dx * dx))
+            if dx * dx + dy * dy != in_plan:
+                continue
+            for y in (gy - dy, gy + dy):
+                for floor in range(floors.lift.size):
+                    row = y + floors.lift[floor]
+                    if row < floors.first[floor] or row > floors.last[floor]:
+                        continue
+                    node = node_at(ground, gx + dx, row)
+                    mark = slots.mark[slot, node]
+                    is_reached = mark >> GENERATION_SHIFT == header[slot, GENERATION] and mark & CLOSED != 0
+                    if is_reached and least_square(slots, slot, ground, node) == square:
+                        count += 1
+                        queue[-count] = node
+    return count
 
 
 @lean_kernel
