@@ -76,10 +76,10 @@ class Parties:
 
     def first_of(self, index: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the index of the first of the party of each agent, (k,); of those without one, their own."""
-        party = self.of(index)
-        if not len(party):
-            return index
-        return np.where(party >= 0, np.array(self._start)[party], index).astype(np.int32)
+        party, first = self.of(index), index.astype(np.int32)
+        has_one = party != NO_PARTY
+        first[has_one] = np.array(self._start, dtype=np.int32)[party[has_one]]
+        return first
 
 
 def parties_of(scenario: Scenario, group: Group) -> Parties | None:

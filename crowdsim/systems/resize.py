@@ -164,7 +164,7 @@ def require_radii(
     """Raise CrowdsimError where agents, (k,), of some groups, (k,), are to have radii, (k,) m, that the
     ground, or the planner of one of them, was not prepared for.
     """
-    widest = float(wanted.max())
+    widest = float(wanted.max(initial=0.0))
     limit = float(built.mesh_build.parameters.widest_body)
     if widest > limit:
         raise CrowdsimError(

@@ -56,6 +56,12 @@ def test_the_first_of_a_party_is_its_lowest_index():
     assert (first[40:43] == index[40:43]).all()
 
 
+def test_a_reserve_belongs_to_none_before_any_party_has_come():
+    parties, index = Parties("g", CHOICE, 2, 0, 3), np.arange(3, dtype=np.int32)
+    assert parties.of(index).tolist() == [-1, -1, -1]
+    assert parties.first_of(index).tolist() == [0, 1, 2]
+
+
 def widest(agents):
     return [
         np.hypot(*(agents.position[own] - agents.position[own].mean(axis=0)).T).max()

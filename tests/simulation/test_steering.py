@@ -354,6 +354,21 @@ def test_agents_that_are_off_take_no_room_and_may_come_back_elsewhere():
         assert run.agents.position[0].tolist() == [15.0, 2.0]
 
 
+def test_what_is_done_to_nobody_changes_nothing():
+    with Simulation(reserved()) as run, Simulation(reserved()) as other:
+        for each in (run, other):
+            steps(each, 3)
+            each.switch_off(1)
+        for nobody in ([], np.zeros(0, dtype=np.int64)):
+            run.set_goal(nobody, "west"), run.set_goal(nobody, None), run.set_goal(nobody, (3.0, 2.0))
+            run.set_speed(nobody, 1.0), run.set_radius(nobody, 0.3)
+            run.set_preferred_velocity(nobody, (1, 0)), run.hold(nobody)
+            run.remove_agents(nobody), run.move_agents(nobody, np.zeros((0, 2)))
+            run.switch_off(nobody), run.switch_on(nobody), run.switch_on(nobody, np.zeros((0, 2)))
+        steps(run, 30), steps(other, 30)
+        assert run.digest == other.digest
+
+
 def test_agents_that_are_removed_do_not_come_back():
     with Simulation(reserved()) as run:
         steps(run, 3)
