@@ -4,6 +4,7 @@ a wrong guess is walked back.
 
 import numpy as np
 import pytest
+import shapely
 
 from crowdsim.systems import Plan
 from crowdsim.systems.paths import cell_guesses, corner_guesses
@@ -249,6 +250,57 @@ def test_agents_that_are_sent_back_before_a_request_was_made_for_them_turn_round
             run.step()
         assert run.counts["requests_open"] > 36.0  # nearly all that they do is guessed
         assert np.mean(run.agents.velocity[:, 0] < -0.5) > 0.9
+
+
+# A hall with two exits, both in sight of nearly all, whose ground is few and large polygons.
+TWO_EXITS = {
+    "version": 1,
+    "seed": 45,
+    "tick": 0.1,
+    "stop": {"after": 60},
+    "geometry": {
+        "walkable": {"box": [0, 0, 12.35, 11.85]},
+        "obstacles": [
+            [[4.26, 0.67], [4.37, 0.87], [4.22, 1.0], [4.01, 0.93], [4.02, 0.73]],
+            [[5.53, 7.14], [5.27, 7.66], [5.08, 7.13]],
+        ],
+    },
+    "goals": {
+        "above": {"exit": {"box": [7.54, 11.25, 9.1, 11.85]}},
+        "below": {"exit": {"box": [5.63, 0, 8.49, 0.6]}},
+        "out": {"nearest_of": ["above", "below"]},
+    },
+    "groups": [{"name": "all", "count": 10, "goals": "out", "radius": 0.28, "speed": 1.4}],
+    "avoidance": "none",
+    "budget": {"work": 20},
+}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 45])
+@pytest.mark.parametrize("kind", ["mesh", "optimal", "hierarchical", "visibility"])
+def test_agents_that_see_an_exit_walk_straight_to_the_nearest_while_they_wait(kind, seed):
+    """On the mesh some walked away from it, to the middle of a long portal, or to a farther exit that was in
+    the polygon in which they stood.
+    """
+    with simulation({**TWO_EXITS, "navigation": kind}, sets=[f"seed={seed}"]) as run:
+        boxes = {
+            each.name: shapely.box(*each.area.bounds) for each in run.scenario.goals if each.area is not None
+        }
+        place = dict(zip(run.agents.entity.tolist(), run.agents.position.tolist()))
+        begin, walked, ended = dict(place), dict.fromkeys(place, 0.0), {}
+        for _ in range(120):
+            events = run.step()
+            for entity, at in zip(run.agents.entity.tolist(), run.agents.position.tolist()):
+                walked[entity] += np.hypot(*np.subtract(at, place[entity]))
+                place[entity] = at
+            gone = events[events["kind"] == EventKind.ARRIVAL]
+            ended |= {int(each["entity"]): (each["x"], each["y"]) for each in gone}
+        assert run.verdict().arrived == 10 and run.verdict().longest_wait_s > 0.5
+        for entity, at in begin.items():
+            away = {name: box.distance(shapely.Point(at)) for name, box in boxes.items()}
+            nearest = min(away, key=lambda name: away[name])
+            assert boxes[nearest].distance(shapely.Point(ended[entity])) < 0.05
+            assert walked[entity] < away[nearest] + 0.35
 
 
 @pytest.mark.parametrize("kind", ["mesh", "optimal", "hierarchical", "visibility", "grid"])

@@ -492,7 +492,7 @@ SCENES = {
         lambda: hall(bodies={"priority": "waiting", "nudging": True}, speed_density="weidmann"), 20
     ),
     "narrow": Scene(
-        lambda: hall(work=200, geometry=NARROW, groups=FACE_TO_FACE, bodies={"priority": "waiting"}), 89
+        lambda: hall(work=200, geometry=NARROW, groups=FACE_TO_FACE, bodies={"priority": "waiting"}), 98
     ),
     "models": Scene(lambda: hall(groups=OF_MODELS), 12),
     "planners": Scene(lambda: hall("mesh", 15, groups=OF_PLANNERS), 4),

@@ -54,6 +54,9 @@ LOOKAHEAD = 8
 # piece.
 MOST_VERTICES = 4096
 
+# Cosine of the angle below which a guess leads straight to where it is wanted: rounding apart, 1.
+STRAIGHT = 1.0 - 1e-9
+
 # Cosine of how far the line may turn while its corner is cached; nearer to the corner it has to be searched
 # for again.
 MOST_SWING = 0.9
@@ -287,9 +290,11 @@ def guess_many(
     ([Norberg 2004], section 3.1).
 
     The guess is the portal whose unit direction has the greatest dot product with the direction to the goal,
-    chosen once in each polygon. A portal to a polygon that the trail passes, or that the agent does not fit
-    through, does not count; with none left it stays. Ties go to the lower half-edge. In the polygon in which
-    its goal is it goes straight there: a polygon is convex.
+    chosen once in each polygon. A portal's direction is that of its point that is most towards the goal: so
+    an agent goes straight on where the line to the goal leads over a portal. A portal to a polygon that the
+    trail passes, or that the agent does not fit through, does not count; with none left it stays. Ties go to
+    the lower half-edge. In the polygon in which its goal is it goes straight there: a polygon is convex.
+    Of a goal of several pieces another one may be nearer: it goes there if that is straight over a portal.
 
     Parameters
     ----------
@@ -316,25 +321,25 @@ def guess_many(
         if first == last:
             continue
         trail = corridor_of(corridors, row)
-        here, edge = trail.polygon, np.int64(-1)
+        here = trail.polygon
+        chosen = np.int64(guessed[row, 1]) if guessed[row, 0] == here else np.int64(-1)
+        gx, gy = _towards_goal(goals, first, last, x, y)
+        edge, px, py, score = _best_portal(mesh, trail, chosen, width, x, y, gx, gy)
         is_here, is_point, tx, ty = _goal_here(goals, first, last, here, x, y)
-        if is_here:
-            away = hypot(tx - x, ty - y)
+        away = hypot(tx - x, ty - y)
+        nearest = hypot(gx, gy)
+        is_straight_elsewhere = edge >= 0 and nearest < away and score >= STRAIGHT * nearest
+        if is_here and chosen < 0 and not is_straight_elsewhere:
             pace = min(speed[row], away / tick_length) if is_point else speed[row]
             if away > 0.0:
                 out_velocity[row, 0], out_velocity[row, 1] = pace * (tx - x) / away, pace * (ty - y) / away
                 out_corner[row, 0], out_corner[row, 1] = tx, ty
             continue
-        chosen = np.int64(guessed[row, 1]) if guessed[row, 0] == here else np.int64(-1)
-        if chosen >= 0:  # nearly always one portal leads there: then where the goal is says nothing
-            edge = _only_portal(mesh, here, chosen, width)
-        if edge < 0:
-            edge = _best_portal(mesh, goals, first, last, trail, chosen, width, x, y)
         guessed[row, 0], guessed[row, 1] = here, -1
-        dx, dy, length = _towards_portal(mesh, edge, x, y) if edge >= 0 else (0.0, 0.0, 0.0)
-        if length > 0.0:
-            out_velocity[row, 0], out_velocity[row, 1] = speed[row] * dx / length, speed[row] * dy / length
-            out_corner[row, 0], out_corner[row, 1] = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
+        if edge >= 0:
+            dx, dy = _towards_aim(mesh, edge, px, py, x, y)
+            out_velocity[row, 0], out_velocity[row, 1] = speed[row] * dx, speed[row] * dy
+            out_corner[row, 0], out_corner[row, 1] = px, py
             guessed[row, 1] = mesh.edge_polygon[mesh.edge_twin[edge]]
 
 
@@ -354,31 +359,29 @@ def _goal_here(goals, first, last, polygon, x, y):
     return found >= 0, is_point, tx, ty
 
 
-@inlined_kernel
-def _only_portal(mesh, here, beyond, width):
-    """Return the half-edge of the portal between two polygons through which an agent fits,
-    -1 if there is none or more than one.
-    """
-    found, count = np.int64(-1), 0
-    for edge in range(mesh.polygon_start[here], mesh.polygon_start[here + 1]):
-        twin = mesh.edge_twin[edge]
-        if twin >= 0 and mesh.edge_polygon[twin] == beyond and not mesh.edge_width[edge] < width:
-            found = np.int64(edge)
-            count += 1
-    return found if count == 1 else np.int64(-1)
-
-
 @lean_kernel
-def _best_portal(mesh, goals, first, last, trail, chosen, width, x, y):
-    """Return the half-edge that `guess_many` takes, of the portals to the polygon `chosen`, or of all where
-    that is -1; -1 if none is left. The pieces of the goal are first..last - 1.
+def _towards_goal(goals, first, last, x, y):
+    """Return the vector to the nearest point of a goal, its pieces first..last - 1, as the crow flies; where
+    that is right above or below, on another floor, to the middle of the piece.
     """
     gx, gy, least = 0.0, 0.0, np.inf
     for piece in range(first, last):
-        d = hypot(goals.pole[piece, 0] - x, goals.pole[piece, 1] - y)
-        if d < least:
-            least, gx, gy = d, goals.pole[piece, 0] - x, goals.pole[piece, 1] - y
-    here, best, found = trail.polygon, -np.inf, np.int64(-1)
+        px, py = nearest_in_piece(goals, piece, x, y)
+        away = hypot(px - x, py - y)
+        if away < least:
+            gx, gy, least = px - x, py - y, away
+            if away == 0.0:
+                gx, gy = goals.pole[piece, 0] - x, goals.pole[piece, 1] - y
+    return gx, gy
+
+
+@lean_kernel
+def _best_portal(mesh, trail, chosen, width, x, y, gx, gy):
+    """Return the half-edge that `guess_many` takes, of the portals to the polygon `chosen`, or of all where
+    that is -1, the point of it to aim at, and its dot product; -1 if none is left. The goal is in the
+    direction (gx, gy).
+    """
+    here, best, found, aim_x, aim_y = trail.polygon, -np.inf, np.int64(-1), x, y
     for edge in range(mesh.polygon_start[here], mesh.polygon_start[here + 1]):
         twin = mesh.edge_twin[edge]
         if twin < 0 or mesh.edge_width[edge] < width:
@@ -388,23 +391,52 @@ def _best_portal(mesh, goals, first, last, trail, chosen, width, x, y):
             continue
         if chosen < 0 and _was_passed(mesh, trail, beyond):
             continue
-        dx, dy, length = _towards_portal(mesh, edge, x, y)
-        score = (dx * gx + dy * gy) / length
+        px, py = _aim_in_portal(mesh, edge, width, x, y, gx, gy)
+        dx, dy = _towards_aim(mesh, edge, px, py, x, y)
+        score = dx * gx + dy * gy
         if score > best:
-            best, found = score, np.int64(edge)
-    return found
+            best, found, aim_x, aim_y = score, np.int64(edge), px, py
+    return found, aim_x, aim_y, best
 
 
 @inlined_kernel
-def _towards_portal(mesh, edge, x, y):
-    """Return the vector to the point of a portal, and its length; where that is 0, straight over it."""
-    dx, dy = mesh.portal_point[edge, 0] - x, mesh.portal_point[edge, 1] - y
+def _aim_in_portal(mesh, edge, width, x, y, gx, gy):
+    """Return the point of a portal that is most in the direction (gx, gy) of all about its middle at which
+    an agent has as much room as it needs: where that direction leads over it, the goal is straight ahead.
+    """
+    a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+    ux, uy = mesh.vertex[b, 0] - mesh.vertex[a, 0], mesh.vertex[b, 1] - mesh.vertex[a, 1]
+    long = hypot(ux, uy)
+    ux, uy = ux / long, uy / long
+    room = max(0.0, 0.5 * (min(long, mesh.edge_width[edge]) - width))
+    mx, my = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
+    before = max(0.0, uy * (mx - x) - ux * (my - y))  # the portal is so far ahead,
+    aside = ux * (x - mx) + uy * (y - my)  # and the agent so far along it from its middle
+    ahead, along = uy * gx - ux * gy, ux * gx + uy * gy
+    if ahead > 0.0:
+        at = min(room, max(-room, aside + before * along / ahead))
+        return mx + at * ux, my + at * uy
+    # the goal is behind: one of the ends is most towards it
+    low_x, low_y, high_x, high_y = mx - room * ux, my - room * uy, mx + room * ux, my + room * uy
+    low = (low_x - x) * gx + (low_y - y) * gy
+    high = (high_x - x) * gx + (high_y - y) * gy
+    if high * hypot(low_x - x, low_y - y) > low * hypot(high_x - x, high_y - y):
+        return high_x, high_y
+    return low_x, low_y
+
+
+@inlined_kernel
+def _towards_aim(mesh, edge, px, py, x, y):
+    """Return the unit direction to a point of a portal; straight over the portal for an agent that is
+    there.
+    """
+    dx, dy = px - x, py - y
     length = hypot(dx, dy)
     if length <= 0.0:
         a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
         dx, dy = mesh.vertex[b, 1] - mesh.vertex[a, 1], mesh.vertex[a, 0] - mesh.vertex[b, 0]
         length = hypot(dx, dy)
-    return dx, dy, length
+    return dx / length, dy / length
 
 
 @inlined_kernel
