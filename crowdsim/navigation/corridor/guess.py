@@ -30,8 +30,8 @@ class WaitParameters:
         choices=("guess", "previous", "stay"),
         source="[Norberg 2004], section 3.1",
         why="guess walks through the portal that points most to the goal, straight on where the goal is "
-        "straight over it; previous keeps to the path that there was, if any, and guesses without one: better "
-        "where goals move a little; stay stands until the path is there",
+        "straight over it; previous keeps to the path that there was, if any, and guesses without one: "
+        "better where goals move a little; stay stands until the path is there",
     )
 
 
