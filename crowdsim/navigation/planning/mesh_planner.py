@@ -20,16 +20,25 @@ from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.planning.find_landmarks import find_landmarks
 from crowdsim.navigation.planning.keys import group_equal
 from crowdsim.navigation.planning.portals import PORTALS
 from crowdsim.navigation.planning.protocol import ANSWER_WORK
 from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
 from crowdsim.navigation.planning.request_queue import RequestQueue
-from crowdsim.navigation.planning.search_backends import GOAL_BITS, SEARCHES, MiddleSearches, Searches
+from crowdsim.navigation.planning.search_backends import (
+    FIELDS,
+    GOAL_BITS,
+    SEARCHES,
+    MiddleSearches,
+    OptimalSearches,
+    Searches,
+)
 from crowdsim.navigation.planning.slot_planner import SlotPlanner
 from crowdsim.navigation.planning.work import Work
 from crowdsim.navigation.search.ground_filter import GroundPrices
 from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
+from crowdsim.navigation.search.landmarks import LandmarkParameters
 from crowdsim.navigation.search.portal_points import PointParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import MOST_PRICED
@@ -45,19 +54,6 @@ SLOT_MEMORY_BYTES = 512 << 20
 # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of
 # them.
 OWN_BATCH, SHARED_BATCH = 16, 256
-FIELDS = [
-    ("goal", "i4"),
-    ("polygon", "i4"),
-    ("width", "f8"),
-    ("price", "f8"),
-    ("priced_0", "i4"),
-    ("priced_1", "i4"),
-    ("priced_2", "i4"),
-    ("priced_3", "i4"),
-]
-# Of requests, beside those that every one has. Of those that share a tree, `width` is that of the agent with
-# the first request. `price` (m) is what each of the portals `priced_...` costs more; -1 is none, and those
-# that are there come first.
 
 
 @dataclass(frozen=True)
@@ -110,6 +106,10 @@ class MeshPlanner(SlotPlanner):
         none.
     points : PointParameters, optional
         Of ``mesh``: where its searches cross portals.
+    landmarks : int, default 0
+        Of ``optimal``: to how many places distances are found before the first search, see `Landmarks`.
+    key : bytes
+        Hash of what the mesh was made of; empty where it is not in the disk cache.
 
     Attributes
     ----------
@@ -128,8 +128,10 @@ class MeshPlanner(SlotPlanner):
         costs: str = "time",
         aim: HeuristicParameters | None = None,
         points: PointParameters | None = None,
+        landmarks: int = 0,
+        key: bytes = b"",
     ) -> None:
-        self.mesh, self.goals = mesh, goals
+        self.mesh, self.goals, self._landmarks, self._key = mesh, goals, landmarks, key
         self.points = points or PointParameters()
         self.parameters = parameters or ShareParameters()
         fitting = SLOT_MEMORY_BYTES // max(1, self._backend(kind).slot_bytes(mesh))
@@ -158,6 +160,10 @@ class MeshPlanner(SlotPlanner):
     def _make_searches(self, kind: str, count: int, costs: str, weight: float) -> Searches:
         """Return searches for so many slots; what they are short in and their weight as for the planner."""
         backend = self._backend(kind)
+        if issubclass(backend, OptimalSearches):
+            return backend(
+                self.mesh, self.goals, count, find_landmarks(self.mesh, self._landmarks, self._key)
+            )
         if not issubclass(backend, MiddleSearches):
             return backend(self.mesh, self.goals, count)
         searches = backend(self.mesh, self.goals, count, self.points.points_apart)
@@ -360,7 +366,9 @@ def _class_borders(mesh: NavMesh, goals: GoalPieces) -> NDArray[np.float64]:
 
 def _make(kind: str, ground: PlannerGround, values: Values) -> MeshPlanner:
     if kind == "optimal":
-        return MeshPlanner(ground.mesh, ground.goals, values.parameters(ShareParameters), kind)
+        known = values.parameters(LandmarkParameters).landmarks if ground.stays else 0
+        shares = values.parameters(ShareParameters)
+        return MeshPlanner(ground.mesh, ground.goals, shares, kind, landmarks=known, key=ground.key)
     return MeshPlanner(
         ground.mesh,
         ground.goals,
@@ -382,4 +390,6 @@ register_kind(
         knows_terrain=True,
     )
 )
-register_kind(PlannerKind("optimal", partial(_make, "optimal"), PORTALS, (ShareParameters,)))
+register_kind(
+    PlannerKind("optimal", partial(_make, "optimal"), PORTALS, (ShareParameters,), (LandmarkParameters,))
+)

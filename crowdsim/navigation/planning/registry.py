@@ -35,6 +35,8 @@ class PlannerGround(NamedTuple):
         Agents that paths hide from, where they are now.
     key : bytes
         Hash of what the mesh was made of; empty where it is not in the disk cache.
+    stays : bool
+        Whether the ground is the same for all of the run.
     """
 
     mesh: NavMesh
@@ -44,6 +46,7 @@ class PlannerGround(NamedTuple):
     whole: NavMesh | None = None
     watchers: Watchers | None = None
     key: bytes = b""
+    stays: bool = False
 
 
 class Values(Protocol):

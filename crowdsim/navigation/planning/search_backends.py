@@ -35,7 +35,8 @@ from crowdsim.navigation.search.a_star import (
     make_slots,
 )
 from crowdsim.navigation.search.goal_entries import Scratch, make_scratch
-from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
+from crowdsim.navigation.search.landmarks import Landmarks
+from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya, lengths_to_goal
 from crowdsim.navigation.search.polyanya_slots import (
     INTERVAL_BYTES,
     IS_FULL,
@@ -59,12 +60,27 @@ from crowdsim.navigation.search.slot_fields import (
     HEURISTIC_WEIGHT,
     IS_SEEDED,
     MOST_PRICED,
+    OUT_OF_NODES,
     PENDING,
     START_POLYGON,
     STATUS,
     WIDTH,
 )
 from crowdsim.saved import MOST, WIDEST_M, Saved
+
+FIELDS = [
+    ("goal", "i4"),
+    ("polygon", "i4"),
+    ("width", "f8"),
+    ("price", "f8"),
+    ("priced_0", "i4"),
+    ("priced_1", "i4"),
+    ("priced_2", "i4"),
+    ("priced_3", "i4"),
+]
+# Of requests, beside those that every one has. Of those that share a tree, `width` is that of the agent with
+# the first request. `price` (m) is what each of the portals `priced_...` costs more; -1 is none, and those
+# that are there come first.
 
 # Agents whose radii are nearer than this may share an optimal tree: the path of one is longer than its
 # shortest by less than 5 mm in 60 crowds (by 14 mm with steps of 1/32 m). Smaller makes more trees where
@@ -131,6 +147,12 @@ class Searches(ABC):
     def make_room(self) -> bool:
         """Give more room to slots that ran out of it; return whether there were any."""
         return False
+
+    def look_for_no_start(self, which: NDArray[np.bool_]) -> None:
+        """Let the trees of some slots, (slots,), grow on for no agent in particular."""
+        header, measure = self._slots.header, self._slots.measure
+        header[which, STATUS], header[which, START_POLYGON], header[which, BEST_NODE] = PENDING, NO_START, -1
+        measure[which, BEST_TOTAL] = np.inf
 
     def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """Return what leads the searches to where they are as named arrays:
@@ -204,12 +226,7 @@ class Searches(ABC):
         left = made - serve_again(is_tree | active, np.maximum(made, 1), begins=True)
         more = is_tree & (left > 0)
         if more.any():
-            slots.header[more, STATUS], slots.header[more, START_POLYGON], slots.header[more, BEST_NODE] = (
-                PENDING,
-                NO_START,
-                -1,
-            )
-            slots.measure[more, BEST_TOTAL] = np.inf
+            self.look_for_no_start(more)
             left -= serve_again(more, left, begins=False)
             left -= serve_again(more & active, np.ones(count, dtype=np.int64), begins=True)
         saved.require(left == 0, "made", "the search comes to an end sooner, or goes on")
@@ -356,8 +373,11 @@ class MiddleSearches(Searches):
 class OptimalSearches(Searches):
     """Shortest paths of all (`crowdsim.navigation.search.polyanya`)."""
 
-    def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
+    def __init__(
+        self, mesh: NavMesh, goals: GoalPieces, count: int, landmarks: Landmarks | None = None
+    ) -> None:
         super().__init__(mesh, goals, count)
+        self._landmarks = landmarks
         self.share_at = (
             max(2, min(MOST_ALONE, mesh.edge_count // EDGES_A_REQUEST))
             if TREE_CONES * mesh.edge_count < MOST_INTERVALS
@@ -377,7 +397,7 @@ class OptimalSearches(Searches):
     ) -> IntervalSlots:
         """Return idle slots with so much room, and as many rows as a tree over the whole mesh needs."""
         reserve = min(TREE_CONES * self._mesh.edge_count, MOST_INTERVALS)
-        return make_interval_slots(count, self._mesh, room, reserve, like)
+        return make_interval_slots(count, self._mesh, room, reserve, like, self._landmarks)
 
     @staticmethod
     def slot_bytes(mesh: NavMesh) -> int:
@@ -396,6 +416,18 @@ class OptimalSearches(Searches):
         """Let every slot work through its requests."""
         search = IntervalSearch(self._slots, self._mesh, self._goals, self._rims, self._scratch, own)
         team.run(serve_interval_slots, len(work.turn), search, work, at_least=1)
+
+    def lengths(
+        self, slot: int, points: NDArray[np.float64], polygon: NDArray[np.int32]
+    ) -> NDArray[np.float64] | None:
+        """Return how long (m) the paths of points, (k, 2), in polygons, (k,), are by the tree of a slot that
+        has grown as far as it can; inf where none leads. None where it had no room.
+        """
+        if self._slots.header[slot, STATUS] == OUT_OF_NODES:
+            return None
+        length = np.empty(len(polygon))
+        lengths_to_goal(self._slots, slot, self._mesh, points, polygon, length)
+        return length
 
     def make_room(self) -> bool:
         """Double the room of slots that ran out of it; return whether there were any."""

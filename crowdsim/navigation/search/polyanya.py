@@ -22,12 +22,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels.decorator import inlined_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.kernels.simd import prefetch
 from crowdsim.navigation.mesh.mesh import is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH
 from crowdsim.navigation.search.dead_ends import mark_chains
 from crowdsim.navigation.search.goal_entries import cheapest_piece_here, choose_piece, flood_of, set_up_slot
+from crowdsim.navigation.search.landmarks import least_from_edge, note_distances
 from crowdsim.navigation.search.polyanya_goal import (
     can_arrive,
     interval_of_stretch,
@@ -218,6 +219,7 @@ def _let_wait(slots, slot, mesh, first, may_go_on):
         slots.header[slot, INTERVAL_COUNT],
     )
     is_shared, is_only = header[slot, IS_SHARED] == 1, may_go_on and count == first + 1
+    has_landmarks = slots.span.shape[1] > 0
     for node in range(first, count):
         row = base + node
         polygon = np.int64(slots.whole[row, POLYGON])
@@ -238,6 +240,16 @@ def _let_wait(slots, slot, mesh, first, may_go_on):
             tx, ty = mirrored(ax, ay, bx, by, measure[slot, START_X], measure[slot, START_Y])
             bound = least_path_by(mesh, interval, portal, measure[slot, RADIUS], tx, ty)
         bound += interval.cost + interval.extra
+        if has_landmarks and not is_shared:
+            length = np.sqrt((bx - ax) * (bx - ax) + (by - ay) * (by - ay))
+            ahead = least_from_edge(
+                slots.landmarks, slots.span[slot], np.int64(slots.whole[row, EDGE]), length
+            )
+            if ahead > 0.0:
+                ahead += interval.cost + interval.extra + least_path_to_edge(interval.root, ax, ay, bx, by)
+            # Paths by it are at least as long as those by the one that it comes from; so bounds of intervals
+            # that are carried on never fall, as `_look` needs it.
+            bound = max(bound, max(ahead, measure[slot, FRONTIER]))
         if is_shared or bound < measure[slot, BEST_TOTAL]:
             offer(header, measure, slots.heap, slots.bound, base, slot, node, bound)
 
@@ -608,6 +620,8 @@ def begin_polyanya(slots, slot, mesh, goals, scratch, goal, width, x, y, polygon
         measure[slot, RADIUS], measure[slot, PART_FROM] = disc_radius(mesh, width), 0.0
         measure[slot, FRONTIER] = -1.0
     header[slot, LOOKED_AT] = NONE
+    if is_shared == 0:
+        note_distances(slots.landmarks, slots.span[slot], mesh, polygon, x, y)
     width = measure[slot, WIDTH]
     measure[slot, BEST_TOTAL], piece = cheapest_piece_here(
         mesh, goals, goal, width, x, y, polygon, PLAN_LENGTH, 1.0, flood_of(scratch, slot)
@@ -676,3 +690,31 @@ def advance_polyanya(slots, slot, mesh, goals, rims, scratch, grant):
         used += 1
     header[slot, EXPANSIONS] += used
     return used
+
+
+@lean_kernel
+def lengths_to_goal(slots, slot, mesh, points, polygons, length):
+    """Find how long the shortest paths of points are to the goal of a tree that has grown as far as it can.
+
+    Parameters
+    ----------
+    slots : IntervalSlots
+    slot : int
+    mesh : NavMesh
+    points : (k, 2) float64, m
+    polygons : (k,) int32
+        Where they are; not in a polygon of the goal.
+    length : (k,) float64, m
+        Out; inf where no path leads.
+    """
+    header, measure = slots.header, slots.measure
+    for row in range(polygons.size):
+        header[slot, START_POLYGON], header[slot, LOOKED_AT], header[slot, BEST_NODE] = (
+            polygons[row],
+            NONE,
+            NONE,
+        )
+        measure[slot, START_X], measure[slot, START_Y] = points[row, 0], points[row, 1]
+        measure[slot, BEST_TOTAL] = np.inf
+        _look(slots, slot, mesh)
+        length[row] = measure[slot, BEST_TOTAL]

@@ -28,6 +28,7 @@ from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.bottleneck_forest import BottleneckForest, build_forest
 from crowdsim.navigation.search.dead_ends import Regions, find_regions
 from crowdsim.navigation.search.heap import least_of_four
+from crowdsim.navigation.search.landmarks import Landmarks, no_landmarks
 from crowdsim.navigation.search.polyanya_intervals import (
     LEAST_SLACK_M,
     STRAIGHT,
@@ -113,6 +114,8 @@ class IntervalSlots(NamedTuple):
         Generation in which a shortest path to the goal could lead over a region.
     priced : (s, 4) int32
         Half-edges of portals with a price, on either side; -1 is none.
+    span : (s, 2 k) float64, m
+        Between what the distances of the start to each landmark lie; of searches that no tree is kept of.
     sides : (ne,) HALF_EDGE
         The half-edges of the mesh.
     is_blind : (np,) uint8
@@ -123,6 +126,7 @@ class IntervalSlots(NamedTuple):
         Most intervals that one expansion can make.
     forest : BottleneckForest
     regions : Regions
+    landmarks : Landmarks
     """
 
     header: NDArray[np.int64]
@@ -138,17 +142,19 @@ class IntervalSlots(NamedTuple):
     newest_stamp: NDArray[np.int64]
     is_open: NDArray[np.int64]
     priced: NDArray[np.int32]
+    span: NDArray[np.float64]
     sides: NDArray[Any]
     is_blind: NDArray[np.uint8]
     clear_round: NDArray[np.float64]
     most_new: NDArray[np.int64]
     forest: BottleneckForest
     regions: Regions
+    landmarks: Landmarks
 
 
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
 PAGE_ROWS = mmap.PAGESIZE // 4  # They fill whole pages in each of these arrays: 4 bytes a row at least.
-MESH_ARRAYS = ("sides", "is_blind", "clear_round", "most_new", "forest", "regions")
+MESH_ARRAYS = ("sides", "is_blind", "clear_round", "most_new", "forest", "regions", "landmarks")
 # Intervals of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more
 # gives up.
 MOST_INTERVALS = 1 << 21
@@ -161,6 +167,7 @@ def make_interval_slots(
     intervals: int | NDArray[np.int64],
     reserve: int = 0,
     like: IntervalSlots | None = None,
+    landmarks: Landmarks | None = None,
 ) -> IntervalSlots:
     """Return idle slots.
 
@@ -174,9 +181,11 @@ def make_interval_slots(
         Rows of the pool for each slot, where that is more.
     like : IntervalSlots, optional
         Others on the same mesh: what follows from it is taken from them.
+    landmarks : Landmarks, optional
+        Of the mesh.
     """
     corners, room = 2 * len(mesh.vertex), np.broadcast_to(np.asarray(intervals, dtype=np.int64), slots)
-    of_mesh = [getattr(like, name) for name in MESH_ARRAYS] if like is not None else _of_mesh(mesh)
+    of_mesh = [getattr(like, name) for name in MESH_ARRAYS] if like is not None else _of_mesh(mesh, landmarks)
     first = _first_rows(np.maximum(room, reserve))
     rows = int(first[-1])
     made = IntervalSlots(
@@ -191,8 +200,9 @@ def make_interval_slots(
         lazy_zeros((slots, mesh.polygon_count), np.int32),
         lazy_zeros((slots, mesh.polygon_count), np.int32),
         lazy_zeros((slots, mesh.polygon_count)),
-        lazy_zeros((slots, len(of_mesh[-1].above))),
+        lazy_zeros((slots, len(of_mesh[-2].above))),
         np.full((slots, MOST_PRICED), -1, dtype=np.int32),
+        np.zeros((slots, 2 * len(of_mesh[-1].slack))),
         *of_mesh,
     )
     made.measure[:, HEURISTIC_WEIGHT] = 1.0
@@ -200,7 +210,7 @@ def make_interval_slots(
     return made
 
 
-def _of_mesh(mesh: NavMesh) -> list[Any]:
+def _of_mesh(mesh: NavMesh, landmarks: Landmarks | None) -> list[Any]:
     """Return MESH_ARRAYS."""
     is_blind = (np.add.reduceat(mesh.edge_twin >= 0, mesh.polygon_start[:-1]) < 2).astype(np.uint8)
     regions = find_regions(mesh)
@@ -211,6 +221,7 @@ def _of_mesh(mesh: NavMesh) -> list[Any]:
         np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64),
         build_forest(mesh),
         regions,
+        no_landmarks(mesh) if landmarks is None else landmarks,
     ]
 
 

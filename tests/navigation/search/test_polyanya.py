@@ -15,7 +15,9 @@ from crowdsim.navigation.corridor.measure import measure_corridors
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.goals.rims import find_rims
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from crowdsim.navigation.planning.find_landmarks import distances_to_landmarks
 from crowdsim.navigation.search.goal_entries import make_scratch
+from crowdsim.navigation.search.landmarks import landmarks_of
 from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
 from crowdsim.navigation.search.polyanya_slots import (
     HALF_EDGE,
@@ -62,9 +64,10 @@ ALL = 1 << 40
 class Polyanya:
     """A mesh with one slot for a search of its own and one for a shared one."""
 
-    def __init__(self, ground, cells="polygons", capacity=1 << 12, mesh=None):
+    def __init__(self, ground, cells="polygons", capacity=1 << 12, mesh=None, landmarks=0):
         self.mesh = build_mesh(ground, parameters=MeshParameters(faces=cells)).mesh if mesh is None else mesh
-        self.slots = make_interval_slots(2, self.mesh, capacity)
+        known = landmarks_of(self.mesh, distances_to_landmarks(self.mesh, landmarks)) if landmarks else None
+        self.slots = make_interval_slots(2, self.mesh, capacity, landmarks=known)
         self._goals, self.scratch = None, make_scratch(2, self.mesh.polygon_count)
 
     def rims(self, goals):
@@ -121,11 +124,12 @@ class Polyanya:
         return float(out[0])
 
 
-def check_points(ground, seed, cells, pairs):
+def check_points(ground, seed, cells, pairs, landmarks=0):
     """Assert that paths of points are those of the visibility graph, alone and shared,
     and that their corridors are as long; return how many were found.
     """
-    best, world, rng = twin.of_point(ground), Polyanya(ground, cells), np.random.default_rng(seed)
+    world = Polyanya(ground, cells, landmarks=landmarks)
+    best, rng = twin.of_point(ground), np.random.default_rng(seed)
     points, _ = free_points(ground, 0.0, 2 * pairs, rng)
     goals, found = point_goals(world.mesh, points), 0
     one = OnePlanner(world.mesh)
@@ -193,12 +197,12 @@ def test_thousands_of_worlds_have_the_paths_of_the_visibility_graph(block):
         check_points(random_ground(seed), seed, ("polygons", "triangles")[seed % 2], 5)
 
 
-def check_agents(seed, radii, pairs):
+def check_agents(seed, radii, pairs, landmarks=0):
     """Assert that paths of agents are those of the visibility graph on eroded ground, up to its chords;
     return how many were found.
     """
     ground, rng, found = random_ground(seed), np.random.default_rng(seed), 0
-    world = Polyanya(ground)
+    world = Polyanya(ground, landmarks=landmarks)
     for radius in radii:
         points, part = free_points(ground, radius, 2 * pairs, rng)
         if len(points) < 2:

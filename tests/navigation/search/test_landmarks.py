@@ -1,0 +1,214 @@
+"""Landmarks spare searches ground that leads elsewhere, and change no path."""
+
+import numpy as np
+import pytest
+import shapely
+
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.planning import find_landmarks as finding
+from crowdsim.navigation.planning.find_landmarks import distances_to_landmarks, find_landmarks
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.planning.protocol import ALL
+from crowdsim.navigation.search.landmarks import landmarks_of, least_from_edge, note_distances
+from crowdsim.navigation.search.sharing import ShareParameters
+from tests.crowds import assert_same_on_threads_and_from_saved_states, simulation
+from tests.navigation.search.test_polyanya import check_agents, check_points
+from tests.navigation.worlds import free_points, located, pillar_hall, point_goals, random_ground, rooms
+from tests.reference import polyanya as twin
+
+ALONE = ShareParameters(share_searches=False)
+
+
+def walls_with_gaps(seed):
+    """A hall with walls from side to side, each with two gaps somewhere: the straight line says little."""
+    rng, walls = np.random.default_rng(seed), []
+    for y in range(3, 60, 3):
+        a, b = np.sort(rng.uniform(2.0, 38.0, 2))
+        for first, last in ((0.0, a - 0.6), (a + 0.6, b - 0.6), (b + 0.6, 40.0)):
+            if first < last:
+                walls.append(shapely.box(first, y, last, y + 0.2))
+    return shapely.box(0, 0, 40, 60).difference(shapely.union_all(walls))
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize(
+    "make, seed", [(random_ground, 3), (random_ground, 11), (rooms, 2), (pillar_hall, 4)]
+)
+def test_distances_are_those_of_the_visibility_graph(make, seed):
+    """From inside each polygon near each of its corners, to each landmark."""
+    ground = make(seed)
+    mesh, best = build_mesh(ground).mesh, twin.of_point(make(seed))
+    distance = distances_to_landmarks(mesh, 4)
+    assert distance.shape == (mesh.edge_count, 4)
+    middle = np.add.reduceat(mesh.vertex[mesh.edge_vertex, :2], mesh.polygon_start[:-1])
+    middle /= np.diff(mesh.polygon_start)[:, None]
+    edges = np.random.default_rng(seed).permutation(mesh.edge_count)[:40]
+    near = 1e-7
+    for landmark in range(4):
+        # where its own polygon's corners are as far from the middle of it as it says
+        away = np.hypot(*(mesh.vertex[mesh.edge_vertex, :2] - middle[mesh.edge_polygon]).T)
+        own = np.flatnonzero(
+            np.logical_and.reduceat(
+                np.isclose(distance[:, landmark], away, atol=1e-12), mesh.polygon_start[:-1]
+            )
+        )
+        assert len(own) == 1
+        for edge in edges.tolist():
+            corner, inside = mesh.vertex[mesh.edge_vertex[edge], :2], middle[mesh.edge_polygon[edge]]
+            expected = best.shortest(corner + near * (inside - corner), middle[own[0]])
+            assert distance[edge, landmark] == pytest.approx(expected, abs=1e-5), (edge, landmark)
+
+
+@lean_kernel
+def bounds_from(landmarks, span, mesh, polygon, x, y, edges, lengths, out):
+    note_distances(landmarks, span, mesh, polygon, x, y)
+    for k in range(edges.size):
+        out[k] = least_from_edge(landmarks, span, edges[k], lengths[k])
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 8), (rooms, 2), (pillar_hall, 4)])
+def test_nothing_is_nearer_than_landmarks_say_and_some_is_hardly_farther(make, seed):
+    ground, rng = make(seed), np.random.default_rng(seed)
+    mesh, best = build_mesh(ground).mesh, twin.of_point(ground)
+    landmarks = landmarks_of(mesh, distances_to_landmarks(mesh, 6))
+    starts, _ = free_points(ground, 0.0, 10, rng)
+    portals = np.flatnonzero(mesh.edge_twin >= 0)
+    ends = mesh.vertex[mesh.edge_vertex[portals], :2], mesh.vertex[mesh.edge_end[portals], :2]
+    lengths, out, share = np.hypot(*(ends[1] - ends[0]).T), np.empty(len(portals)), []
+    for start, polygon in zip(starts, located(mesh, starts)):
+        bounds_from(landmarks, np.zeros(12), mesh, int(polygon), *map(float, start), portals, lengths, out)
+        for k in rng.permutation(len(portals))[:20].tolist():
+            for part in (0.02, 0.5, 0.98):
+                far = best.shortest(ends[0][k] + part * (ends[1][k] - ends[0][k]), start)
+                assert out[k] <= far * (1.0 + 1e-12) or not np.isfinite(far)
+                if np.isfinite(far) and far > 0.0:
+                    share.append(out[k] / far)
+    assert max(share) > 0.8 and np.mean(np.array(share) > 0.2) > 0.2
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("block", range(12))
+def test_paths_of_points_by_landmarks_are_those_of_the_visibility_graph(block):
+    seeds = range(10 * block, 10 * block + 10)
+    assert sum(check_points(random_ground(seed), seed, "polygons", 4, landmarks=5) for seed in seeds) > 20
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("seed", range(12))
+def test_paths_of_agents_by_landmarks_are_the_shortest_on_eroded_ground(seed):
+    assert check_agents(seed, (0.1, 0.35), 3, landmarks=5) >= 0
+
+
+def answers(planner, starts, polygons, radius):
+    """Paths of agents, each to a goal of its own; their lengths of statuses, corridors, and expansions."""
+    count = len(starts)
+    row = np.arange(count)
+    planner.submit(0, row + 1, starts, polygons, row.astype(np.int32), np.full(count, radius))
+    told, made = planner.advance(ALL, Team(1))
+    corridors = [told.portals[a:b].tolist() for a, b in zip(told.start[:-1], told.start[1:])]
+    order = np.argsort(told.entity)
+    return told.status[order].tolist(), [corridors[k] for k in order], made
+
+
+@pytest.mark.parametrize("radius", [0.0, 0.25])
+def test_on_large_ground_corridors_are_the_same_and_found_with_fewer_expansions(radius, monkeypatch):
+    ground, rng = walls_with_gaps(3), np.random.default_rng(1)
+    mesh = build_mesh(ground).mesh
+    monkeypatch.setattr(finding, "LEAST_POLYGONS", 1)
+    points, _ = free_points(ground, 0.3, 120, rng)
+    starts, goals = points[:60], point_goals(mesh, points[60:])
+    polygons = located(mesh, starts)
+    plain = answers(MeshPlanner(mesh, goals, ALONE, "optimal"), starts, polygons, radius)
+    known = answers(MeshPlanner(mesh, goals, ALONE, "optimal", landmarks=16), starts, polygons, radius)
+    assert known[:2] == plain[:2] and plain[0].count(plain[0][0]) > 40
+    assert known[2] < 0.7 * plain[2]
+
+
+def test_paths_to_regions_and_to_the_nearest_of_several_are_the_same(monkeypatch):
+    ground, rng = rooms(5, 8), np.random.default_rng(2)
+    mesh = build_mesh(ground).mesh
+    monkeypatch.setattr(finding, "LEAST_POLYGONS", 1)
+    points, _ = free_points(ground, 0.3, 80, rng)
+    squares = [shapely.box(x - 0.6, y - 0.6, x + 0.6, y + 0.6) for x, y in points[40:]]
+    shapes = [GoalShape(each) for each in squares]
+    shapes += [GoalShape(None, parts=tuple(rng.integers(0, 40, 3).tolist())) for _ in range(40)]
+    goals, starts = cut_goals(mesh, shapes), np.vstack([points[:40], points[:40]])
+    polygons, found = located(mesh, starts), []
+    for landmarks in (0, 7):
+        found.append(
+            answers(MeshPlanner(mesh, goals, ALONE, "optimal", landmarks=landmarks), starts, polygons, 0.2)
+        )
+    assert found[0][:2] == found[1][:2]
+
+
+def test_small_ground_and_ground_that_has_no_room_for_the_trees_has_none(monkeypatch):
+    mesh = build_mesh(rooms(2)).mesh
+    assert mesh.polygon_count < finding.LEAST_POLYGONS and find_landmarks(mesh, 8) is None
+    monkeypatch.setattr(finding, "LEAST_POLYGONS", 1)
+    assert find_landmarks(mesh, 8).distance.shape == (mesh.edge_count, 8)
+    assert find_landmarks(mesh, 0) is None
+    monkeypatch.setattr(finding, "MOST_INTERVALS", 100)
+    assert find_landmarks(mesh, 8) is None
+
+
+def test_ground_in_two_parts_has_landmarks_in_the_larger_and_paths_in_both(monkeypatch):
+    ground = shapely.union(rooms(2), shapely.affinity.translate(rooms(4, 2), 500.0, 0.0))
+    mesh, rng = build_mesh(ground).mesh, np.random.default_rng(3)
+    monkeypatch.setattr(finding, "LEAST_POLYGONS", 1)
+    landmarks = find_landmarks(mesh, 5)
+    right = mesh.vertex[mesh.edge_vertex, 0] > 400.0
+    assert np.isfinite(landmarks.distance[~right]).all() and np.isinf(landmarks.distance[right]).all()
+    points, _ = free_points(ground, 0.2, 80, rng)
+    goals, polygons = point_goals(mesh, points[40:]), located(mesh, points[:40])
+    found = [
+        answers(MeshPlanner(mesh, goals, ALONE, "optimal", landmarks=count), points[:40], polygons, 0.2)
+        for count in (0, 5)
+    ]
+    assert found[0][:2] == found[1][:2]
+    assert sum(points[:40, 0] > 400.0) > 2
+
+
+# Pillars in a hall, so many that there are landmarks.
+FOREST = {
+    "version": 1,
+    "tick": 0.1,
+    "stop": {"after": 30},
+    "geometry": {
+        "walkable": {"box": [0, 0, 60, 60]},
+        "obstacles": [
+            {"box": [3 * i, 3 * j, 3 * i + 0.8, 3 * j + (0.6 if (i + j) % 3 else 3)]}
+            for i in range(1, 19)
+            for j in range(1, 19)
+        ],
+    },
+    "groups": [
+        {"name": "a", "count": 60, "goals": {"point": [58, 58]}, "radius": 0.2},
+        {"name": "b", "count": 60, "goals": {"point": [1.5, 30]}, "radius": 0.3},
+    ],
+    "navigation": {"kind": "optimal", "share_searches": False},
+    "budget": {"work": 300},
+}
+
+
+def landmarks_in(document, *sets):
+    """How many landmarks the planner of a scenario has."""
+    with simulation(document, sets=list(sets)) as run:
+        (paths,) = run.world.planning.paths
+        return paths.planner._searches._slots.landmarks.distance.shape[1]
+
+
+def test_scenarios_have_landmarks_on_large_ground_that_stays_as_it_is():
+    door = {"name": "door", "area": {"box": [1, 1, 2, 2]}}
+    closing = {**FOREST, "geometry": {**FOREST["geometry"], "areas": [door]}}
+    assert landmarks_in(FOREST) == 16
+    assert landmarks_in(FOREST, "navigation.landmarks=3") == 3
+    assert landmarks_in(FOREST, "navigation.landmarks=0") == 0
+    assert landmarks_in(closing) == landmarks_in(FOREST, "navigation.tile_size=20") == 0
+
+
+def test_runs_by_landmarks_are_the_same_on_threads_and_from_saved_states():
+    assert_same_on_threads_and_from_saved_states(FOREST, 50, (3, 11, 25))
