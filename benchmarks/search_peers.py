@@ -6,7 +6,8 @@
 
 Detour ([Recast 2009]) searches a corridor and pulls its string (findPath, findStraightPath): beside it
 `navigation: mesh`, with points of portals 1 m apart and with two of most (`points_apart: 1000`), and
-`optimal`, the kernels alone, and through the planner with its queue and copies. All list the portals and
+`optimal`, the kernels alone, and through the planner with its queue and copies; *landmarks* is `optimal` with
+those that a scenario has on large ground, which are found before the first search. All list the portals and
 measure the string. The program of [Cui 2017] finds the shortest path of a point: beside it `optimal`; both
 find the polygons of the two points, and neither lists the path. warthog searches cells by A*, and lists them:
 beside it our A* over cells. None of it is part of the project; `detour_paths.cpp`, `polyanya_paths.cpp` and
@@ -60,6 +61,7 @@ from crowdsim.navigation.grid.search import make_slots as make_cell_slots
 from crowdsim.navigation.grid.sight import list_cells
 from crowdsim.navigation.mesh.build import build_mesh, mesh_from_polygons
 from crowdsim.navigation.mesh.mesh import locate, locate_many
+from crowdsim.navigation.planning.find_landmarks import find_landmarks
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.planning.protocol import ALL
 from crowdsim.navigation.search.a_star import (
@@ -70,6 +72,7 @@ from crowdsim.navigation.search.a_star import (
     make_slots,
 )
 from crowdsim.navigation.search.goal_entries import make_scratch
+from crowdsim.navigation.search.landmarks import LandmarkParameters
 from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
 from crowdsim.navigation.search.polyanya_slots import (
     INTERVAL_COUNT,
@@ -82,6 +85,7 @@ from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND
 
 TURN_S = 0.1  # A turn does its queries as often as it takes to fill this, so that clocks are exact enough.
 INTERVALS = 1 << 20
+LANDMARKS = LandmarkParameters().landmarks
 # Of a length: sums in another order differ by 1e-14, and warthog has the root of 2 in 24 bits.
 SAME_LENGTH = 1e-9
 SAME_CELLS_LENGTH = 1e-7
@@ -92,7 +96,10 @@ RINGS = 8  # Cells round a point that the search over cells may move it to; here
 GOALS = {
     ("Detour", "mesh"): 1.5,
     ("Detour", "mesh, planner"): 1.0,
+    ("Detour", "landmarks"): 1.5,
+    ("Detour", "landmarks, planner"): 1.0,
     ("Polyanya", "optimal"): 1.2,
+    ("Polyanya", "landmarks"): 1.2,
     ("warthog", "grid"): 1.5,
 }
 WHAT = {
@@ -101,7 +108,7 @@ WHAT = {
     "warthog": "search over cells",
 }
 COUNTED = ("expanded", "pushed")
-HEAD = f"  {'':<16}{'ours us':>9}{'its us':>9}  {'times its rate':<18}{'expanded':>12}{'pushed':>12}"
+HEAD = f"  {'':<18}{'ours us':>9}{'its us':>9}  {'times its rate':<18}{'expanded':>12}{'pushed':>12}"
 
 
 class Corridors(NamedTuple):
@@ -304,9 +311,10 @@ def mesh_searches(mesh: Any, asked: Queries) -> dict[str, Own]:
 
         return Own(work, length, found.count)
 
-    def planned(kind: str, counted: Own, apart_m: float = APART_M) -> Own:
+    def planned(kind: str, counted: Own, apart_m: float = APART_M, landmarks: int = 0) -> Own:
         parameters = PointParameters(points_apart=apart_m)
-        planner, length = MeshPlanner(mesh, goals, kind=kind, points=parameters), np.empty(count)
+        planner = MeshPlanner(mesh, goals, kind=kind, points=parameters, landmarks=landmarks)
+        length = np.empty(count)
 
         def work() -> None:
             planner.submit(0, row + 1, starts, polygon, row.astype(np.int32), radius)
@@ -325,7 +333,7 @@ def mesh_searches(mesh: Any, asked: Queries) -> dict[str, Own]:
     few = place_points(mesh, FAR_APART_M)
     quick = kernels(find_corridors, make_slots(1, len(few.edge)), mesh, goals, few, scratch)
     optimal = kernels(find_optimal_corridors, intervals, mesh, goals, rims, scratch)
-    return {
+    ways = {
         "mesh": own,
         "mesh, planner": planned("mesh", own),
         "mesh, 2 points": quick,
@@ -333,17 +341,26 @@ def mesh_searches(mesh: Any, asked: Queries) -> dict[str, Own]:
         "optimal": optimal,
         "optimal, planner": planned("optimal", optimal),
     }
+    if (known := find_landmarks(mesh, LANDMARKS)) is not None:
+        intervals = make_interval_slots(1, mesh, INTERVALS, landmarks=known)
+        by = kernels(find_optimal_corridors, intervals, mesh, goals, rims, scratch)
+        ways |= {"landmarks": by, "landmarks, planner": planned("optimal", by, landmarks=LANDMARKS)}
+    return ways
 
 
-def shortest_search(mesh: Any, asked: Queries) -> Own:
+def shortest_searches(mesh: Any, asked: Queries) -> dict[str, Own]:
     """Return what is measured beside Polyanya."""
     goals = cut_goals(mesh, [GoalShape(shapely.Point(end)) for end in asked.end])
-    length, count = np.empty(len(asked.start)), np.zeros((len(asked.start), 2), dtype=np.int64)
-    state = (
-        make_interval_slots(1, mesh, INTERVALS), mesh, goals, find_rims(mesh, goals),
-        make_scratch(1, mesh.polygon_count),
-    )  # fmt: skip
-    return Own(lambda: find_shortest(*state, asked.start, asked.end, length, count), length, count)
+    rims, scratch = find_rims(mesh, goals), make_scratch(1, mesh.polygon_count)
+
+    def search(landmarks: Any = None) -> Own:
+        length, count = np.empty(len(asked.start)), np.zeros((len(asked.start), 2), dtype=np.int64)
+        slots = make_interval_slots(1, mesh, INTERVALS, landmarks=landmarks)
+        state = slots, mesh, goals, rims, scratch, asked.start, asked.end, length, count
+        return Own(lambda: find_shortest(*state), length, count)
+
+    known = find_landmarks(mesh, LANDMARKS)
+    return {"optimal": search()} | ({} if known is None else {"landmarks": search(known)})
 
 
 def cell_search(grid: Any, asked: Queries) -> Own:
@@ -496,14 +513,16 @@ def beside_polyanya(
     """Measure shortest paths beside Polyanya, on a file of its own or on our polygons."""
     inside = np.flatnonzero((asked.start_polygon >= 0) & (asked.end_polygon >= 0))
     asked, peer = asked.only(inside), None
-    own = shortest_search(mesh, asked)
+    own = shortest_searches(mesh, asked)
     if program:
         if file is None:
             file = folder / "mesh"
             write_polyanya(file, mesh)
         write_queries(folder / "queries", asked.start, asked.end)
         peer = Peer(program, folder, file.resolve(), folder / "queries")
-    return measured("Polyanya", ground, {"optimal": own}, peer, rounds, *same_lengths(own, peer, SAME_LENGTH))
+    same = [same_lengths(each, peer, SAME_LENGTH) for each in own.values()]
+    is_same = all(each for _, each in same)
+    return measured("Polyanya", ground, own, peer, rounds, same[0][0], is_same)
 
 
 def beside_warthog(path: Path, count: int, program: str | None, rounds: int, folder: Path) -> dict[str, Any]:
@@ -537,7 +556,7 @@ def show(one: dict[str, Any]) -> None:
             times = f"{row['us']:9.2f}{row['its_us']:9.2f}"
             rate = f"{row['ratio']:.2f} [{row['ratio_low']:.2f}, {row['ratio_high']:.2f}]"
             counts = [f"{_short(row[name])}/{_short(row['its_' + name])}" for name in COUNTED]
-        print(f"  {row['way']:<16}{times}  {rate:<18}{counts[0]:>12}{counts[1]:>12}")
+        print(f"  {row['way']:<18}{times}  {rate:<18}{counts[0]:>12}{counts[1]:>12}")
 
 
 def reached(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
