@@ -333,7 +333,7 @@ def mesh_searches(mesh: Any, asked: Queries) -> dict[str, Own]:
     few = place_points(mesh, FAR_APART_M)
     quick = kernels(find_corridors, make_slots(1, len(few.edge)), mesh, goals, few, scratch)
     optimal = kernels(find_optimal_corridors, intervals, mesh, goals, rims, scratch)
-    ways = {
+    searches = {
         "mesh": own,
         "mesh, planner": planned("mesh", own),
         "mesh, 2 points": quick,
@@ -344,8 +344,8 @@ def mesh_searches(mesh: Any, asked: Queries) -> dict[str, Own]:
     if (known := find_landmarks(mesh, LANDMARKS)) is not None:
         intervals = make_interval_slots(1, mesh, INTERVALS, landmarks=known)
         by = kernels(find_optimal_corridors, intervals, mesh, goals, rims, scratch)
-        ways |= {"landmarks": by, "landmarks, planner": planned("optimal", by, landmarks=LANDMARKS)}
-    return ways
+        searches |= {"landmarks": by, "landmarks, planner": planned("optimal", by, landmarks=LANDMARKS)}
+    return searches
 
 
 def shortest_searches(mesh: Any, asked: Queries) -> dict[str, Own]:

@@ -42,8 +42,8 @@ def _best_of_portals(mesh, polygon, start, width, passed, towards):
         along = (ends[1] - ends[0]) / math.dist(*ends)
         room = max(0.0, min(math.dist(*ends), mesh.edge_width[edge]) / 2 - width / 2)
         points = mesh.portal_point[edge] + np.linspace(-room, room, 8001)[:, None] * along
-        ways = points - start
-        scores = ways @ towards / np.hypot(*ways.T) / math.hypot(*towards)
+        towards_points = points - start
+        scores = towards_points @ towards / np.hypot(*towards_points.T) / math.hypot(*towards)
         if scores.max() > best:
             best, found = scores.max(), tuple(points[scores.argmax()])
     return best, found
