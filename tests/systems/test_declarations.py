@@ -59,7 +59,7 @@ MACHINES = {
     },
     "guard": {
         "states": {
-            "round": {"patrol": {"places": ["west", "east"], "pause": 0.2}, "lasts": 3, "then": "to"},
+            "round": {"patrol": {"places": ["west", "east"], "pause": 0.2}, "lasts": 5, "then": "to"},
             "to": {"approach": {"to": "shy"}, "lasts": 2, "then": "tell"},
             "tell": {"wait": 0.5, "signals": ["alarm"], "then": "round"},
         }

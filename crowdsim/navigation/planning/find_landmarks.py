@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.kernels.stored_arrays import Arrays
 from crowdsim.kernels.threads import Team
@@ -16,9 +17,8 @@ from crowdsim.navigation.search.landmarks import LEAST_POLYGONS, Landmarks, land
 from crowdsim.navigation.search.polyanya_slots import MOST_INTERVALS
 from crowdsim.navigation.search.sharing import WHOLE
 
-LEAST_CONES = (
-    16  # Intervals of a tree over the whole mesh, for each half-edge: where less have room, none is tried.
-)
+# Intervals of a tree over the whole mesh, for each half-edge: where there is room for less, none is tried.
+LEAST_CONES = 16
 
 
 def find_landmarks(mesh: NavMesh, count: int, key: bytes = b"") -> Landmarks | None:
@@ -94,7 +94,7 @@ class _Trees:
         if found is None:
             return None
         own = self._mesh.edge_polygon == polygon
-        found[own] = np.hypot(*(self._corner[own] - place).T)
+        found[own] = hypots(*(self._corner[own] - place).T)
         return found
 
 

@@ -131,7 +131,7 @@ class MeshPlanner(SlotPlanner):
         landmarks: int = 0,
         key: bytes = b"",
     ) -> None:
-        self.mesh, self.goals, self._landmarks, self._key = mesh, goals, landmarks, key
+        self.mesh, self.goals, self._landmarks = mesh, goals, (landmarks, key)
         self.points = points or PointParameters()
         self.parameters = parameters or ShareParameters()
         fitting = SLOT_MEMORY_BYTES // max(1, self._backend(kind).slot_bytes(mesh))
@@ -161,9 +161,7 @@ class MeshPlanner(SlotPlanner):
         """Return searches for so many slots; what they are short in and their weight as for the planner."""
         backend = self._backend(kind)
         if issubclass(backend, OptimalSearches):
-            return backend(
-                self.mesh, self.goals, count, find_landmarks(self.mesh, self._landmarks, self._key)
-            )
+            return backend(self.mesh, self.goals, count, find_landmarks(self.mesh, *self._landmarks))
         if not issubclass(backend, MiddleSearches):
             return backend(self.mesh, self.goals, count)
         searches = backend(self.mesh, self.goals, count, self.points.points_apart)

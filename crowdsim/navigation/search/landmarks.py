@@ -39,7 +39,7 @@ class LandmarkParameters:
         is_later=True,
         source="[Goldberg 2005]",
         why="places to which all distances are known before the run, on ground of 400 polygons and more that "
-        "stays as it is: more spare searches ground that leads elsewhere and take 4 bytes each for each side "
+        "stays as it is: more spare searches ground that leads elsewhere and take 8 bytes each for each side "
         "of a polygon; paths are as short with each number, 0 is none",
     )
 
