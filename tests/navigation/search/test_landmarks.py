@@ -236,3 +236,34 @@ def test_scenarios_have_landmarks_on_large_ground_that_stays_as_it_is():
 
 def test_runs_by_landmarks_are_the_same_on_threads_and_from_saved_states():
     assert_same_on_threads_and_from_saved_states(FOREST, 50, (3, 11, 25))
+
+
+CITY = {
+    "version": 1,
+    "tick": 0.1,
+    "stop": {"after": 10},
+    "geometry": {"walkable": {"city": {"size": 1000, "seed": 3}}},
+    "goals": {
+        **{name: {"region": {"box": [x, 480, x + 40, 520]}} for name, x in (("west", 100), ("east", 800))},
+        "near": {"nearest_of": ["west", "east"]},
+    },
+    "groups": [
+        {"name": "near", "count": 40, "goals": "near"},
+        {"name": "west", "count": 40, "goals": "west"},
+    ],
+    "navigation": {"kind": "optimal", "share_searches": False},
+}
+
+
+def test_where_no_one_waits_a_run_by_landmarks_is_the_run_without():
+    found = []
+    for count in (0, 16):
+        assert landmarks_in(CITY, f"navigation.landmarks={count}") == count
+        sets = ["budget.work=10000000", f"navigation.landmarks={count}"]
+        with simulation(CITY, sets=sets) as run:
+            made = 0.0
+            for _ in range(15):
+                run.step()
+                made += run.counts["expansions"]
+            found.append((run.digest, made))
+    assert found[0][0] == found[1][0] and found[1][1] < 0.7 * found[0][1]
