@@ -41,6 +41,8 @@ def _best_of_portals(mesh, polygon, start, width, passed, towards):
         ends = mesh.vertex[[mesh.edge_vertex[edge], mesh.edge_end[edge]], :2]
         along = (ends[1] - ends[0]) / math.dist(*ends)
         room = max(0.0, min(math.dist(*ends), mesh.edge_width[edge]) / 2 - width / 2)
+        if along[1] * towards[0] - along[0] * towards[1] <= 0.0:
+            room = 0.0  # the portal leads away from the goal: its middle
         points = mesh.portal_point[edge] + np.linspace(-room, room, 8001)[:, None] * along
         towards_points = points - start
         scores = towards_points @ towards / np.hypot(*towards_points.T) / math.hypot(*towards)

@@ -402,7 +402,8 @@ def _best_portal(mesh, trail, chosen, width, x, y, gx, gy):
 @inlined_kernel
 def _aim_in_portal(mesh, edge, width, x, y, gx, gy):
     """Return the point of a portal that is most in the direction (gx, gy) of all about its middle at which
-    an agent has as much room as it needs: where that direction leads over it, the goal is straight ahead.
+    an agent has as much room as it needs: where that direction leads over it, the goal is straight ahead. Its
+    middle where that direction leads away from it.
     """
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
     ux, uy = mesh.vertex[b, 0] - mesh.vertex[a, 0], mesh.vertex[b, 1] - mesh.vertex[a, 1]
@@ -413,16 +414,10 @@ def _aim_in_portal(mesh, edge, width, x, y, gx, gy):
     before = max(0.0, uy * (mx - x) - ux * (my - y))  # the portal is so far ahead,
     aside = ux * (x - mx) + uy * (y - my)  # and the agent so far along it from its middle
     ahead, along = uy * gx - ux * gy, ux * gx + uy * gy
-    if ahead > 0.0:
-        at = min(room, max(-room, aside + before * along / ahead))
-        return mx + at * ux, my + at * uy
-    # the goal is behind: one of the ends is most towards it
-    low_x, low_y, high_x, high_y = mx - room * ux, my - room * uy, mx + room * ux, my + room * uy
-    low = (low_x - x) * gx + (low_y - y) * gy
-    high = (high_x - x) * gx + (high_y - y) * gy
-    if high * hypot(low_x - x, low_y - y) > low * hypot(high_x - x, high_y - y):
-        return high_x, high_y
-    return low_x, low_y
+    if ahead <= 0.0:
+        return mx, my  # of the ends now one and now the other would be more towards a goal that is behind
+    at = min(room, max(-room, aside + before * along / ahead))
+    return mx + at * ux, my + at * uy
 
 
 @inlined_kernel
