@@ -36,7 +36,7 @@ class PlannerGround(NamedTuple):
     key : bytes
         Hash of what the mesh was made of; empty where it is not in the disk cache.
     stays : bool
-        Whether the ground is the same for all of the run.
+        Whether this is the ground at the beginning, and only obstacles that come to stand can change it.
     """
 
     mesh: NavMesh
