@@ -19,6 +19,8 @@ from crowdsim.navigation.search.sharing import WHOLE
 
 # Intervals of a tree over the whole mesh, for each half-edge: where there is room for less, none is tried.
 LEAST_CONES = 16
+# The last mesh and its landmarks: an obstacle that stood on it may go, and then it is the ground again.
+_last: list[tuple[NavMesh, int, Landmarks | None]] = []
 
 
 def find_landmarks(mesh: NavMesh, count: int, key: bytes = b"") -> Landmarks | None:
@@ -30,12 +32,16 @@ def find_landmarks(mesh: NavMesh, count: int, key: bytes = b"") -> Landmarks | N
     """
     if count == 0 or mesh.polygon_count < LEAST_POLYGONS or LEAST_CONES * mesh.edge_count > MOST_INTERVALS:
         return None
+    if _last and _last[0][0] is mesh and _last[0][1] == count:
+        return _last[0][2]
 
     def make() -> Arrays:
         return {"distance": distances_to_landmarks(mesh, count)}
 
     kept = kept_arrays("landmarks", __file__, [key, repr(count).encode()], make) if key else make()
-    return landmarks_of(mesh, np.array(kept["distance"])) if kept["distance"].shape[1] else None
+    found = landmarks_of(mesh, np.array(kept["distance"])) if kept["distance"].shape[1] else None
+    _last[:] = [(mesh, count, found)]
+    return found
 
 
 def distances_to_landmarks(mesh: NavMesh, count: int) -> NDArray[np.float64]:
