@@ -24,6 +24,7 @@ from crowdsim.tunable import param
 
 # On ground of fewer polygons a search is over before landmarks could spare anything.
 LEAST_POLYGONS = 400
+UNKNOWN = -1.0  # In place of a distance.
 ROUNDING = 2.0**-22  # Of float32, relative; four times what it is at most.
 
 
@@ -52,7 +53,7 @@ class Landmarks(NamedTuple):
     distance : (ne, k) float32, m
         From where each half-edge begins, in its polygon, to each landmark; inf where no path leads.
     middle : (ne, k) float32, m
-        The mean of both ends of each half-edge; 0 where no path leads.
+        The mean of both ends of each half-edge; UNKNOWN where no path leads.
     slack : (k,) float64, m
         What rounding may have made of these.
     """
@@ -69,7 +70,7 @@ def landmarks_of(mesh: NavMesh, distance: NDArray[np.float64]) -> Landmarks:
     after = np.arange(mesh.edge_count) + 1
     after[mesh.polygon_start[1:] - 1] = mesh.polygon_start[:-1]
     middle = 0.5 * (distance + distance[after])
-    middle[~np.isfinite(middle)] = 0.0
+    middle[~np.isfinite(middle)] = UNKNOWN
     slack = ROUNDING * middle.max(axis=0, initial=0.0)
     return Landmarks(distance.astype(np.float32), np.ascontiguousarray(middle, dtype=np.float32), slack)
 
@@ -106,5 +107,6 @@ def least_from_edge(landmarks, span, edge, length):
     apart = 0.0
     for k in range(landmarks.slack.size):
         middle = np.float64(landmarks.middle[edge, k])
-        apart = max(apart, max(span[2 * k] - middle, middle - span[2 * k + 1]))
+        if middle >= 0.0:
+            apart = max(apart, max(span[2 * k] - middle, middle - span[2 * k + 1]))
     return apart - 0.5 * length

@@ -126,6 +126,19 @@ def test_bounds_of_intervals_that_are_carried_on_never_fall(seed):
     assert steps > 300
 
 
+def test_of_a_corner_whose_distance_is_not_known_nothing_is_said():
+    """Taken for 0, it would be as far away as the start is from the landmark."""
+    mesh = build_mesh(rooms(2)).mesh
+    distance = distances_to_landmarks(mesh, 2)
+    portal = int(np.argmax(mesh.edge_twin >= 0))
+    distance[portal] = np.inf
+    landmarks, out = landmarks_of(mesh, distance), np.empty(1)
+    start = np.array([[1.0, 1.0]])
+    edges, lengths = np.array([portal]), np.array([0.5])
+    bounds_from(landmarks, np.zeros(4), mesh, int(located(mesh, start)[0]), 1.0, 1.0, edges, lengths, out)
+    assert out[0] == -0.25
+
+
 def answers(planner, starts, polygons, radius):
     """Paths of agents, each to a goal of its own; their lengths of statuses, corridors, and expansions."""
     count = len(starts)
