@@ -19,6 +19,7 @@ from crowdsim.navigation.search.sharing import WHOLE
 
 # Intervals of a tree over the whole mesh, for each half-edge: where there is room for less, none is tried.
 LEAST_CONES = 16
+AT_ONCE = 2  # Trees that grow side by side; more take more room.
 # The last mesh and its landmarks: an obstacle that stood on it may go, and then it is the ground again.
 _last: list[tuple[NavMesh, int, Landmarks | None]] = []
 
@@ -51,68 +52,88 @@ def distances_to_landmarks(mesh: NavMesh, count: int) -> NDArray[np.float64]:
     corner = np.ascontiguousarray(mesh.vertex[mesh.edge_vertex, :2])
     middle = np.add.reduceat(corner, mesh.polygon_start[:-1]) / np.diff(mesh.polygon_start)[:, None]
     largest = mesh.polygon_part == np.argmax(np.bincount(mesh.polygon_part))
-    here = largest[mesh.edge_polygon]
-    trees, polygon = _Trees(mesh, corner), int(np.argmax(largest))
-    found: list[NDArray[np.float64]] = []
-    nearest = trees.lengths(polygon, middle[polygon])
-    while nearest is not None and len(found) < count:
-        polygon = int(mesh.edge_polygon[np.argmax(np.where(here, nearest, -1.0))])
-        one = trees.lengths(polygon, middle[polygon])
-        if one is None:
+    here, trees = largest[mesh.edge_polygon], _Trees(mesh, corner)
+    # the first tree is for no landmark: it tells where the ground is farthest from somewhere
+    first = int(np.argmax(largest))
+    begun = trees.lengths([first], middle[[first]])
+    if begun is None:
+        return np.zeros((mesh.edge_count, 0))
+    away, nearest = begun[0], np.full(mesh.edge_count, np.inf)
+    found = np.empty((count, mesh.edge_count))
+    for done in range(0, count, AT_ONCE):
+        polygons: list[int] = []
+        for _ in range(min(AT_ONCE, count - done)):
+            polygons.append(int(mesh.edge_polygon[np.argmax(np.where(here, away, -1.0))]))
+            # as the crow flies, until its tree has grown
+            away = np.minimum(away, hypots(*(corner - middle[polygons[-1]]).T))
+        more = trees.lengths(polygons, middle[polygons])
+        if more is None:
             return np.zeros((mesh.edge_count, 0))
-        nearest = np.minimum(nearest, one) if found else one
-        found.append(one)
-    return np.column_stack(found) if found else np.zeros((mesh.edge_count, 0))
+        found[done : done + len(more)] = more
+        for one in more:
+            nearest = np.minimum(nearest, one)
+        away = nearest
+    return found.T
 
 
 class _Trees:
-    """Room in which trees over all of a mesh grow, one after the other; `corner`, (ne, 2) m, is where its
+    """Room in which trees over all of a mesh grow, `AT_ONCE` of them; `corner`, (ne, 2) m, is where its
     half-edges begin.
     """
 
     def __init__(self, mesh: NavMesh, corner: NDArray[np.float64]) -> None:
         self._mesh, self._corner = mesh, corner
-        self._searches = OptimalSearches(mesh, _point(0, corner[0]), 1)
-        self._queue = RequestQueue(FIELDS, 0, 1, 1, 1, np.zeros((1, 0), dtype=np.int32))
+        self._searches = OptimalSearches(mesh, _points([0], corner[:1]), AT_ONCE)
+        self._queue = RequestQueue(FIELDS, 0, AT_ONCE, 1, 1, np.zeros((AT_ONCE, 0), dtype=np.int32))
 
-    def lengths(self, polygon: int, place: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return how far (m) it is for a point from each corner to a place, (ne,); None where there is no
-        room for the tree.
+    def lengths(self, polygons: list[int], places: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return how far (m) it is for a point from each corner to places in some polygons, (k, ne); None
+        where there is no room for the trees.
         """
-        searches, request = self._searches, np.zeros(1, dtype=self._queue.record)
-        searches.take_goals(_point(polygon, place), np.zeros(1, dtype=np.int64))
-        searches.forget(0)
-        request["polygon"] = NO_START
+        searches, count = self._searches, len(polygons)
+        searches.take_goals(_points(polygons, places), np.arange(count))
+        request = np.zeros(AT_ONCE, dtype=self._queue.record)
+        request["polygon"], request["goal"][:count] = NO_START, np.arange(count)
         for name in ("priced_0", "priced_1", "priced_2", "priced_3"):
             request[name] = -1
-        every, alone = np.ones(1, dtype=np.bool_), Team(1)
+        grows = np.arange(AT_ONCE) < count
+        for slot in range(AT_ONCE):
+            searches.forget(slot)
+        team = Team(0)
 
         def serve(grant: int, begins: bool) -> None:
-            granted = np.full(1, grant, dtype=np.int64)
-            searches.serve(alone, 0, self._queue.work_again(every, granted, begins=begins, requests=request))
+            granted = np.full(AT_ONCE, grant, dtype=np.int64)
+            searches.serve(team, 0, self._queue.work_again(grows, granted, begins=begins, requests=request))
 
-        serve(1, begins=True)
-        searches.look_for_no_start(every)
-        serve(WHOLE, begins=False)
-        while searches.make_room():
+        try:
+            serve(1, begins=True)
+            searches.look_for_no_start(grows)
             serve(WHOLE, begins=False)
-        found = searches.lengths(0, self._corner, self._mesh.edge_polygon)
+            while searches.make_room():
+                serve(WHOLE, begins=False)
+            found = searches.lengths(team, count, self._corner, self._mesh.edge_polygon)
+        finally:
+            team.close()
         if found is None:
             return None
-        own = self._mesh.edge_polygon == polygon
-        found[own] = hypots(*(self._corner[own] - place).T)
+        for slot, polygon in enumerate(polygons):
+            own = self._mesh.edge_polygon == polygon
+            found[slot, own] = hypots(*(self._corner[own] - places[slot]).T)
         return found
 
 
-def _point(polygon: int, place: NDArray[np.float64]) -> GoalPieces:
-    """Return a goal that is a point of a polygon."""
+def _points(polygons: list[int], places: NDArray[np.float64]) -> GoalPieces:
+    """Return goals that are points, (k, 2) m, of polygons."""
+    count = len(polygons)
+    numbers = np.arange(count, dtype=np.int32)
+    ends = np.arange(count + 1, dtype=np.int32)
     return GoalPieces(
-        np.array([0, 1], dtype=np.int32),
-        np.array([polygon], dtype=np.int32),
-        np.zeros(1, dtype=np.int32),
-        np.array([0, 1], dtype=np.int32),
-        place.reshape(1, 2).copy(),
-        place.reshape(1, 2).copy(),
-        np.zeros(1),
-        np.full(1, 0.1),
+        ends,
+        np.array(polygons, dtype=np.int32),
+        numbers,
+        ends.copy(),
+        places.copy(),
+        places.copy(),
+        np.zeros(count),
+        np.full(count, 0.1),
     )

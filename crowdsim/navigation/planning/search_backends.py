@@ -36,7 +36,7 @@ from crowdsim.navigation.search.a_star import (
 )
 from crowdsim.navigation.search.goal_entries import Scratch, make_scratch
 from crowdsim.navigation.search.landmarks import Landmarks
-from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya, lengths_to_goal
+from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya, lengths_to_goals
 from crowdsim.navigation.search.polyanya_slots import (
     INTERVAL_BYTES,
     IS_FULL,
@@ -418,15 +418,16 @@ class OptimalSearches(Searches):
         team.run(serve_interval_slots, len(work.turn), search, work, at_least=1)
 
     def lengths(
-        self, slot: int, points: NDArray[np.float64], polygon: NDArray[np.int32]
+        self, team: Team, count: int, points: NDArray[np.float64], polygon: NDArray[np.int32]
     ) -> NDArray[np.float64] | None:
-        """Return how long (m) the paths of points, (k, 2), in polygons, (k,), are by the tree of a slot that
-        has grown as far as it can; inf where none leads. None where it had no room.
+        """Return how long (m) the paths of points, (k, 2), in polygons, (k,), are by the trees of the first
+        slots, (count, k), that have grown as far as they can; inf where none leads. None where one of them
+        had no room.
         """
-        if self._slots.header[slot, STATUS] == OUT_OF_NODES:
+        if np.any(self._slots.header[:count, STATUS] == OUT_OF_NODES):
             return None
-        length = np.empty(len(polygon))
-        lengths_to_goal(self._slots, slot, self._mesh, points, polygon, length)
+        length = np.empty((count, len(polygon)))
+        team.run(lengths_to_goals, count, self._slots, self._mesh, points, polygon, length, at_least=1)
         return length
 
     def make_room(self) -> bool:

@@ -18,14 +18,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.lengths import hypots
 from crowdsim.kernels.decorator import inlined_kernel
+from crowdsim.kernels.simd import choose, greatest, load, spread, store
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.tunable import param
 
 # On ground of fewer polygons a search is over before landmarks could spare anything.
 LEAST_POLYGONS = 400
-UNKNOWN = -1.0  # In place of a distance.
-ROUNDING = 2.0**-22  # Of float32, relative; four times what it is at most.
+LANES = 16  # Landmarks that are compared at once.
+# Of float32, relative to the longest distance: what eight roundings are off at most, and as much again.
+ROUNDING = 2.0**-20
 
 
 @dataclass(frozen=True)
@@ -33,46 +36,54 @@ class LandmarkParameters:
     """How many places there are to which distances are known."""
 
     landmarks: int = param(
-        16,
+        32,
         "",
         low=0,
         high=64,
         is_later=True,
         source="[Goldberg 2005]",
         why="places to which all distances are known before the run, on ground of 400 polygons and more that "
-        "stays as it is: more spare searches ground that leads elsewhere and take 8 bytes each for each side "
-        "of a polygon; paths are as short with each number, 0 is none",
+        "stays as it is: more spare searches ground that leads elsewhere and take 4 bytes each for each "
+        "corner of the ground; paths are as short with each number, 0 is none",
     )
 
 
 class Landmarks(NamedTuple):
-    """How far it is to landmarks.
+    """How far it is from each vertex of a mesh to landmarks.
 
     Attributes
     ----------
-    distance : (ne, k) float32, m
-        From where each half-edge begins, in its polygon, to each landmark; inf where no path leads.
-    middle : (ne, k) float32, m
-        The mean of both ends of each half-edge; UNKNOWN where no path leads.
-    slack : (k,) float64, m
-        What rounding may have made of these.
+    distance : (nv k,) float32, m
+        k of each vertex, `LANES` of them or a multiple of it; nan where there are not so many landmarks, no
+        path leads, or it is not as far on all sides of the vertex.
+    each : (1,) int64
+        k, or 0 without landmarks.
+    slack : (1,) float64, m
+        What rounding may have made of a difference of these.
     """
 
     distance: NDArray[np.float32]
-    middle: NDArray[np.float32]
+    each: NDArray[np.int64]
     slack: NDArray[np.float64]
 
 
 def landmarks_of(mesh: NavMesh, distance: NDArray[np.float64]) -> Landmarks:
-    """Return landmarks by the distances (m) from where the half-edges begin, (ne, k), inf where no path
-    leads.
+    """Return landmarks by the distances (m) from where the half-edges begin, in their polygons, (ne, k), inf
+    where no path leads.
     """
-    after = np.arange(mesh.edge_count) + 1
-    after[mesh.polygon_start[1:] - 1] = mesh.polygon_start[:-1]
-    middle = 0.5 * (distance + distance[after])
-    middle[~np.isfinite(middle)] = UNKNOWN
-    slack = ROUNDING * middle.max(axis=0, initial=0.0)
-    return Landmarks(distance.astype(np.float32), np.ascontiguousarray(middle, dtype=np.float32), slack)
+    count = distance.shape[1]
+    each, vertices = -(-count // LANES) * LANES, len(mesh.vertex)
+    extent = float(hypots(*np.ptp(mesh.vertex[:, :2], axis=0)))
+    slack = ROUNDING * max(extent, float(distance[np.isfinite(distance)].max(initial=0.0)))
+    order = np.argsort(mesh.edge_vertex, kind="stable")
+    vertex, first = np.unique(mesh.edge_vertex[order], return_index=True)
+    made = np.full((vertices, each), np.nan, dtype=np.float32)
+    for landmark, away in enumerate(distance.T):
+        low, high = np.minimum.reduceat(away[order], first), np.maximum.reduceat(away[order], first)
+        # Two parts of the ground may touch at a vertex: then it is farther on one side of it.
+        is_known = high <= low + 0.25 * slack
+        made[vertex[is_known & np.isfinite(low)], landmark] = low[is_known & np.isfinite(low)]
+    return Landmarks(made.reshape(-1), np.array([each]), np.array([slack]))
 
 
 def no_landmarks(mesh: NavMesh) -> Landmarks:
@@ -82,31 +93,40 @@ def no_landmarks(mesh: NavMesh) -> Landmarks:
 
 @inlined_kernel
 def note_distances(landmarks, span, mesh, polygon, x, y):
-    """Note between what the distances of a place in a polygon to all landmarks lie, in `span`, (2 k,) m: the
-    polygon is convex, so that from the place one sees its vertices.
+    """Note between what the distances of a place in a polygon to all landmarks lie, in `span`, (2 k,)
+    float32, m: the polygon is convex, so that from the place one sees its vertices.
     """
-    for k in range(landmarks.slack.size):
-        low, high = 0.0, np.inf
+    each = landmarks.each[0]
+    for first in range(0, each, LANES):
+        low, high = spread(np.float32(0.0)), spread(np.float32(np.inf))
         for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
-            vertex = mesh.edge_vertex[edge]
+            vertex = np.int64(mesh.edge_vertex[edge])
             dx, dy = mesh.vertex[vertex, 0] - x, mesh.vertex[vertex, 1] - y
-            away, distance = np.sqrt(dx * dx + dy * dy), np.float64(landmarks.distance[edge, k])
-            if distance < np.inf:
-                low, high = max(low, distance - away), min(high, distance + away)
-        span[2 * k], span[2 * k + 1] = low - landmarks.slack[k], high + landmarks.slack[k]
+            away = spread(np.float32(np.sqrt(dx * dx + dy * dy)))
+            distance = load(landmarks.distance, np.uint64(vertex * each + first))
+            least, most = distance - away, distance + away  # nan is neither more nor less
+            low, high = choose(least > low, least, low), choose(most < high, most, high)
+        store(span, np.uint64(first), low)
+        store(span, np.uint64(each + first), high)
 
 
 @inlined_kernel
-def least_from_edge(landmarks, span, edge, length):
-    """Return how long a path from anywhere on an edge of some length (m) to the place of `note_distances` is
-    at least; less than 0 where nothing is known.
+def least_from_line(landmarks, span, a, b, length):
+    """Return how long a path from anywhere on the line between vertices a and b, of some length (m), to the
+    place of `note_distances` is at least; less than 0 where nothing is known.
 
-    A point p of the edge ab is as far from a landmark as (a + b + the length) / 2 at most, if a and b are the
-    distances of the ends, and (a + b - the length) / 2 at least.
+    A point of that line is as far from a landmark as (a + b + the length) / 2 at most, if a and b are the
+    distances of the ends, and (a + b - the length) / 2 at least. Of one vertex it is a itself.
     """
-    apart = 0.0
-    for k in range(landmarks.slack.size):
-        middle = np.float64(landmarks.middle[edge, k])
-        if middle >= 0.0:
-            apart = max(apart, max(span[2 * k] - middle, middle - span[2 * k + 1]))
-    return apart - 0.5 * length
+    each, half = landmarks.each[0], spread(np.float32(0.5))
+    apart = spread(np.float32(0.0))
+    for first in range(0, each, LANES):
+        middle = half * (
+            load(landmarks.distance, np.uint64(a * each + first))
+            + load(landmarks.distance, np.uint64(b * each + first))
+        )
+        nearer = load(span, np.uint64(first)) - middle
+        farther = middle - load(span, np.uint64(each + first))
+        more = choose(nearer > farther, nearer, farther)
+        apart = choose(more > apart, more, apart)
+    return np.float64(greatest(apart)) - landmarks.slack[0] - 0.5 * length

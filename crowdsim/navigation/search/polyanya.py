@@ -28,7 +28,7 @@ from crowdsim.navigation.mesh.mesh import is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH
 from crowdsim.navigation.search.dead_ends import mark_chains
 from crowdsim.navigation.search.goal_entries import cheapest_piece_here, choose_piece, flood_of, set_up_slot
-from crowdsim.navigation.search.landmarks import least_from_edge, note_distances
+from crowdsim.navigation.search.landmarks import least_from_line, note_distances
 from crowdsim.navigation.search.polyanya_goal import (
     can_arrive,
     interval_of_stretch,
@@ -38,6 +38,7 @@ from crowdsim.navigation.search.polyanya_goal import (
 )
 from crowdsim.navigation.search.polyanya_intervals import (
     NO_VERTEX,
+    POINT_ROOT,
     STRAIGHT,
     WAVE_ROOT,
     Interval,
@@ -203,7 +204,7 @@ def _add(slots, slot, edge, out, polygon, parent, interval):
 
 
 @inlined_kernel
-def _let_wait(slots, slot, mesh, first, may_go_on):
+def _let_wait(slots, slot, mesh, first, may_go_on, known_root):
     """Let the intervals from number `first` on wait, which an expansion has made.
 
     The only one is carried on next, without a bound ([Cui 2017], intermediate pruning): one step, then it is
@@ -211,6 +212,8 @@ def _let_wait(slots, slot, mesh, first, may_go_on):
     exits far beyond what can matter: in an office with two of them that took a quarter more expansions.
     `may_go_on` is also false beside a dead end, or leaving dead ends out would make searches longer. Nor that
     which has come to the start. Trees go by bounds alone, so that they know how far they have come.
+
+    What landmarks say of the root `known_root` is in the bound of the interval that was carried on.
     """
     header, measure, base, count = (
         slots.header,
@@ -219,7 +222,8 @@ def _let_wait(slots, slot, mesh, first, may_go_on):
         slots.header[slot, INTERVAL_COUNT],
     )
     is_shared, is_only = header[slot, IS_SHARED] == 1, may_go_on and count == first + 1
-    has_landmarks = slots.span.shape[1] > 0
+    has_landmarks = not is_shared and slots.landmarks.each[0] > 0
+    last_root, from_root = np.int64(NONE), 0.0
     for node in range(first, count):
         row = base + node
         polygon = np.int64(slots.whole[row, POLYGON])
@@ -240,13 +244,18 @@ def _let_wait(slots, slot, mesh, first, may_go_on):
             tx, ty = mirrored(ax, ay, bx, by, measure[slot, START_X], measure[slot, START_Y])
             bound = least_path_by(mesh, interval, portal, measure[slot, RADIUS], tx, ty)
         bound += interval.cost + interval.extra
-        if has_landmarks and not is_shared:
+        if has_landmarks:
+            span, root = slots.span[slot], interval.root
             length = np.sqrt((bx - ax) * (bx - ax) + (by - ay) * (by - ay))
-            ahead = least_from_edge(
-                slots.landmarks, slots.span[slot], np.int64(slots.whole[row, EDGE]), length
-            )
+            ahead = least_from_line(slots.landmarks, span, portal.a, portal.b, length)
             if ahead > 0.0:
-                ahead += interval.cost + interval.extra + least_path_to_edge(interval.root, ax, ay, bx, by)
+                ahead += least_path_to_edge(root, ax, ay, bx, by)
+            if root.kind >= 0 and root.kind != known_root:
+                if root.kind != last_root:
+                    last_root, vertex = root.kind, root.kind // 2
+                    from_root = least_from_line(slots.landmarks, span, vertex, vertex, 2.0 * abs(root.side))
+                ahead = max(ahead, from_root)
+            ahead += interval.cost + interval.extra
             # Paths by it are at least as long as those by the one that it comes from; so bounds of intervals
             # that are carried on never fall, as `_look` needs it.
             bound = max(bound, max(ahead, measure[slot, FRONTIER]))
@@ -584,7 +593,8 @@ def _expand(slots, slot, mesh, goals, rims, scratch, node, has_bound):
             ahead, wall = Limit(ux, uy, np.int64(NO_VERTEX)), Limit(0.0, 0.0, np.int64(NO_VERTEX))
             interval = Interval(bend, cost, 0.0, wall if turn == 1 else ahead, ahead if turn == 1 else wall)
         dead_ends += _spread(slots, slot, mesh, polygon, edge, portal, parent, interval, mx, my)
-    _let_wait(slots, slot, mesh, first_new, has_bound and node != NONE and dead_ends == 0)
+    known_root = whole.root.kind if has_bound and node != NONE else np.int64(POINT_ROOT)
+    _let_wait(slots, slot, mesh, first_new, has_bound and node != NONE and dead_ends == 0, known_root)
 
 
 @inlined_kernel
@@ -693,28 +703,31 @@ def advance_polyanya(slots, slot, mesh, goals, rims, scratch, grant):
 
 
 @lean_kernel
-def lengths_to_goal(slots, slot, mesh, points, polygons, length):
-    """Find how long the shortest paths of points are to the goal of a tree that has grown as far as it can.
+def lengths_to_goals(start, stop, slots, mesh, points, polygons, length):
+    """Find how long the shortest paths of points are to the goals of trees, of a range of slots, that have
+    grown as far as they can.
 
     Parameters
     ----------
+    start, stop : int
+        The first slot, and the one after the last.
     slots : IntervalSlots
-    slot : int
     mesh : NavMesh
     points : (k, 2) float64, m
     polygons : (k,) int32
         Where they are; not in a polygon of the goal.
-    length : (k,) float64, m
+    length : (s, k) float64, m
         Out; inf where no path leads.
     """
     header, measure = slots.header, slots.measure
-    for row in range(polygons.size):
-        header[slot, START_POLYGON], header[slot, LOOKED_AT], header[slot, BEST_NODE] = (
-            polygons[row],
-            NONE,
-            NONE,
-        )
-        measure[slot, START_X], measure[slot, START_Y] = points[row, 0], points[row, 1]
-        measure[slot, BEST_TOTAL] = np.inf
-        _look(slots, slot, mesh)
-        length[row] = measure[slot, BEST_TOTAL]
+    for slot in range(start, stop):
+        for row in range(polygons.size):
+            header[slot, START_POLYGON], header[slot, LOOKED_AT], header[slot, BEST_NODE] = (
+                polygons[row],
+                NONE,
+                NONE,
+            )
+            measure[slot, START_X], measure[slot, START_Y] = points[row, 0], points[row, 1]
+            measure[slot, BEST_TOTAL] = np.inf
+            _look(slots, slot, mesh)
+            length[slot, row] = measure[slot, BEST_TOTAL]

@@ -114,7 +114,7 @@ class IntervalSlots(NamedTuple):
         Generation in which a shortest path to the goal could lead over a region.
     priced : (s, 4) int32
         Half-edges of portals with a price, on either side; -1 is none.
-    span : (s, 2 k) float64, m
+    span : (s, 2 k) float32, m
         Between what the distances of the start to each landmark lie; of searches that no tree is kept of.
     sides : (ne,) HALF_EDGE
         The half-edges of the mesh.
@@ -142,7 +142,7 @@ class IntervalSlots(NamedTuple):
     newest_stamp: NDArray[np.int64]
     is_open: NDArray[np.int64]
     priced: NDArray[np.int32]
-    span: NDArray[np.float64]
+    span: NDArray[np.float32]
     sides: NDArray[Any]
     is_blind: NDArray[np.uint8]
     clear_round: NDArray[np.float64]
@@ -202,7 +202,7 @@ def make_interval_slots(
         lazy_zeros((slots, mesh.polygon_count)),
         lazy_zeros((slots, len(of_mesh[-2].above))),
         np.full((slots, MOST_PRICED), -1, dtype=np.int32),
-        np.zeros((slots, 2 * len(of_mesh[-1].slack))),
+        np.zeros((slots, 2 * int(of_mesh[-1].each[0])), dtype=np.float32),
         *of_mesh,
     )
     made.measure[:, HEURISTIC_WEIGHT] = 1.0

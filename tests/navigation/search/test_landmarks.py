@@ -12,7 +12,7 @@ from crowdsim.navigation.planning import find_landmarks as finding
 from crowdsim.navigation.planning.find_landmarks import distances_to_landmarks, find_landmarks
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.planning.protocol import ALL
-from crowdsim.navigation.search.landmarks import landmarks_of, least_from_edge, note_distances
+from crowdsim.navigation.search.landmarks import LANES, landmarks_of, least_from_line, note_distances
 from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
 from crowdsim.navigation.search.polyanya_slots import FRONTIER
 from crowdsim.navigation.search.sharing import ShareParameters
@@ -66,31 +66,75 @@ def test_distances_are_those_of_the_visibility_graph(make, seed):
 
 
 @lean_kernel
-def bounds_from(landmarks, span, mesh, polygon, x, y, edges, lengths, out):
+def find_bounds(landmarks, span, mesh, polygon, x, y, ends, lengths, out):
     note_distances(landmarks, span, mesh, polygon, x, y)
-    for k in range(edges.size):
-        out[k] = least_from_edge(landmarks, span, edges[k], lengths[k])
+    for k in range(lengths.size):
+        out[k] = least_from_line(landmarks, span, ends[k, 0], ends[k, 1], lengths[k])
+
+
+def bounds_from(landmarks, mesh, start, ends, lengths):
+    """How far it is at least from lines between vertices, (n, 2), of some lengths to a place; (n,)."""
+    span, out = np.zeros(2 * int(landmarks.each[0]), dtype=np.float32), np.empty(len(ends))
+    polygon = int(located(mesh, np.array([start]))[0])
+    find_bounds(landmarks, span, mesh, polygon, *map(float, start), ends, lengths, out)
+    return out
+
+
+def count_of(landmarks):
+    """How many landmarks there are."""
+    if not landmarks.each[0]:
+        return 0
+    return int((~np.isnan(landmarks.distance.reshape(-1, landmarks.each[0])).all(axis=0)).sum())
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 8), (rooms, 2), (pillar_hall, 4)])
-def test_nothing_is_nearer_than_landmarks_say_and_some_is_hardly_farther(make, seed):
+@pytest.mark.parametrize("count", [6, 19])
+def test_nothing_is_nearer_than_landmarks_say_and_some_is_hardly_farther(make, seed, count):
+    """Neither places on portals nor their ends."""
     ground, rng = make(seed), np.random.default_rng(seed)
     mesh, best = build_mesh(ground).mesh, twin.of_point(ground)
-    landmarks = landmarks_of(mesh, distances_to_landmarks(mesh, 6))
+    landmarks = landmarks_of(mesh, distances_to_landmarks(mesh, count))
+    assert count_of(landmarks) == count and landmarks.each[0] == LANES * -(-count // LANES)
     starts, _ = free_points(ground, 0.0, 10, rng)
     portals = np.flatnonzero(mesh.edge_twin >= 0)
-    ends = mesh.vertex[mesh.edge_vertex[portals], :2], mesh.vertex[mesh.edge_end[portals], :2]
-    lengths, out, share = np.hypot(*(ends[1] - ends[0]).T), np.empty(len(portals)), []
-    for start, polygon in zip(starts, located(mesh, starts)):
-        bounds_from(landmarks, np.zeros(12), mesh, int(polygon), *map(float, start), portals, lengths, out)
-        for k in rng.permutation(len(portals))[:20].tolist():
+    ends = np.column_stack([mesh.edge_vertex[portals], mesh.edge_end[portals]])
+    ends = np.vstack([ends, ends[:, [0, 0]]])
+    begin, end = mesh.vertex[ends[:, 0], :2], mesh.vertex[ends[:, 1], :2]
+    lengths, share = np.hypot(*(end - begin).T), []
+    for start in starts:
+        out = bounds_from(landmarks, mesh, start, ends, lengths)
+        for k in rng.permutation(len(ends))[:40].tolist():
             for part in (0.02, 0.5, 0.98):
-                far = best.shortest(ends[0][k] + part * (ends[1][k] - ends[0][k]), start)
+                far = best.shortest(begin[k] + part * (end[k] - begin[k]), start)
                 assert out[k] <= far * (1.0 + 1e-12) or not np.isfinite(far)
                 if np.isfinite(far) and far > 0.0:
                     share.append(out[k] / far)
-    assert max(share) > 0.8 and np.mean(np.array(share) > 0.2) > 0.2
+    assert max(share) > 0.9 and np.mean(np.array(share) > 0.2) > 0.2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_landmarks_say_is_what_their_distances_say_one_by_one(seed):
+    mesh, rng = build_mesh(random_ground(seed)).mesh, np.random.default_rng(seed)
+    distance = distances_to_landmarks(mesh, 20)
+    landmarks, starts = landmarks_of(mesh, distance), free_points(random_ground(seed), 0.0, 10, rng)[0]
+    ends = rng.choice(np.unique(mesh.edge_vertex), (50, 2))
+    lengths = np.hypot(*(mesh.vertex[ends[:, 1], :2] - mesh.vertex[ends[:, 0], :2]).T)
+    one = np.full((len(mesh.vertex), 20), np.nan)
+    for vertex in np.unique(mesh.edge_vertex).tolist():
+        here = distance[mesh.edge_vertex == vertex]
+        # nothing is known where no path leads, or it is farther on one side of the vertex
+        one[vertex] = np.where(here.max(axis=0) < here.min(axis=0) + 1e-9, here[0], np.nan)
+    one[np.isinf(one)] = np.nan
+    for start, polygon in zip(starts, located(mesh, starts).tolist()):
+        around = mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]]
+        away = np.hypot(*(mesh.vertex[around, :2] - start).T)[:, None]
+        low = np.fmax.reduce(one[around] - away, axis=0, initial=0.0)
+        high = np.fmin.reduce(one[around] + away, axis=0, initial=np.inf)
+        middle = 0.5 * (one[ends[:, 0]] + one[ends[:, 1]])
+        said = np.fmax.reduce(np.maximum(low - middle, middle - high), axis=1, initial=0.0) - 0.5 * lengths
+        out = bounds_from(landmarks, mesh, start, ends, lengths)
+        assert out == pytest.approx(said, abs=2.0 * landmarks.slack[0]) and (out <= said).all()
 
 
 @pytest.mark.sample(1)
@@ -129,14 +173,14 @@ def test_bounds_of_intervals_that_are_carried_on_never_fall(seed):
 def test_of_a_corner_whose_distance_is_not_known_nothing_is_said():
     """Taken for 0, it would be as far away as the start is from the landmark."""
     mesh = build_mesh(rooms(2)).mesh
-    distance = distances_to_landmarks(mesh, 2)
     portal = int(np.argmax(mesh.edge_twin >= 0))
-    distance[portal] = np.inf
-    landmarks, out = landmarks_of(mesh, distance), np.empty(1)
-    start = np.array([[1.0, 1.0]])
-    edges, lengths = np.array([portal]), np.array([0.5])
-    bounds_from(landmarks, np.zeros(4), mesh, int(located(mesh, start)[0]), 1.0, 1.0, edges, lengths, out)
-    assert out[0] == -0.25
+    ends, lengths = np.array([[mesh.edge_vertex[portal], mesh.edge_end[portal]]]), np.array([0.5])
+    for unknown in (np.inf, 3.0):  # there is no path, or the ground on either side is not the same
+        distance = distances_to_landmarks(mesh, 2).copy()
+        distance[portal] = unknown
+        landmarks = landmarks_of(mesh, distance)
+        assert np.isnan(landmarks.distance.reshape(len(mesh.vertex), -1)[ends[0, 0]]).all()
+        assert bounds_from(landmarks, mesh, [1.0, 1.0], ends, lengths)[0] == -0.25 - landmarks.slack[0]
 
 
 def answers(planner, starts, polygons, radius):
@@ -186,7 +230,7 @@ def test_small_ground_and_ground_that_has_no_room_for_the_trees_has_none(monkeyp
     mesh = build_mesh(rooms(2)).mesh
     assert mesh.polygon_count < finding.LEAST_POLYGONS and find_landmarks(mesh, 8) is None
     monkeypatch.setattr(finding, "LEAST_POLYGONS", 1)
-    assert find_landmarks(mesh, 8).distance.shape == (mesh.edge_count, 8)
+    assert count_of(find_landmarks(mesh, 8)) == 8
     assert find_landmarks(mesh, 0) is None
     monkeypatch.setattr(finding, "MOST_INTERVALS", 100)
     assert find_landmarks(mesh, 8) is None
@@ -197,8 +241,8 @@ def test_ground_in_two_parts_has_landmarks_in_the_larger_and_paths_in_both(monke
     mesh, rng = build_mesh(ground).mesh, np.random.default_rng(3)
     monkeypatch.setattr(finding, "LEAST_POLYGONS", 1)
     landmarks = find_landmarks(mesh, 5)
-    right = mesh.vertex[mesh.edge_vertex, 0] > 400.0
-    assert np.isfinite(landmarks.distance[~right]).all() and np.isinf(landmarks.distance[right]).all()
+    known, right = landmarks.distance.reshape(len(mesh.vertex), -1)[:, :5], mesh.vertex[:, 0] > 400.0
+    assert np.isfinite(known[~right]).all() and np.isnan(known[right]).all()
     points, _ = free_points(ground, 0.2, 80, rng)
     goals, polygons = point_goals(mesh, points[40:]), located(mesh, points[:40])
     found = [
@@ -235,13 +279,13 @@ def landmarks_in(document, *sets):
     """How many landmarks the planner of a scenario has."""
     with simulation(document, sets=list(sets)) as run:
         (paths,) = run.world.planning.paths
-        return paths.planner._searches._slots.landmarks.distance.shape[1]
+        return count_of(paths.planner._searches._slots.landmarks)
 
 
 def test_scenarios_have_landmarks_on_large_ground_that_stays_as_it_is():
     door = {"name": "door", "area": {"box": [1, 1, 2, 2]}}
     closing = {**FOREST, "geometry": {**FOREST["geometry"], "areas": [door]}}
-    assert landmarks_in(FOREST) == 16
+    assert landmarks_in(FOREST) == 32
     assert landmarks_in(FOREST, "navigation.landmarks=3") == 3
     assert landmarks_in(FOREST, "navigation.landmarks=0") == 0
     assert landmarks_in(closing) == landmarks_in(FOREST, "navigation.tile_size=20") == 0
@@ -262,8 +306,8 @@ def test_while_an_obstacle_stands_there_are_none_and_after_it_those_of_before(mo
         for _ in range(25):
             run.step()
             (paths,) = run.world.planning.paths
-            counts.append(paths.planner._searches._slots.landmarks.distance.shape[1])
-    assert counts[0] == counts[-1] == 16 and counts.count(0) > 5
+            counts.append(count_of(paths.planner._searches._slots.landmarks))
+    assert counts[0] == counts[-1] == 32 and counts.count(0) > 5
 
 
 CITY = {
@@ -285,7 +329,7 @@ CITY = {
 
 def test_where_no_one_waits_a_run_by_landmarks_is_the_run_without():
     found = []
-    for count in (0, 16):
+    for count in (0, 32):
         assert landmarks_in(CITY, f"navigation.landmarks={count}") == count
         sets = ["budget.work=10000000", f"navigation.landmarks={count}"]
         with simulation(CITY, sets=sets) as run:
