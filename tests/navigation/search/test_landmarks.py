@@ -209,6 +209,20 @@ def test_on_large_ground_corridors_are_the_same_and_found_with_fewer_expansions(
     assert known[2] < 0.85 * one[2] and known[2] < 0.7 * plain[2]
 
 
+def test_what_is_left_is_known_from_the_corner_at_which_paths_bend_last_too(monkeypatch):
+    """From the portals alone it would be 0.82 of the expansions."""
+    ground, rng = rooms(5, 8), np.random.default_rng(1)
+    mesh = build_mesh(ground).mesh
+    monkeypatch.setattr(finding, "LEAST_POLYGONS", 1)
+    points, _ = free_points(ground, 0.3, 120, rng)
+    goals, polygons = point_goals(mesh, points[60:]), located(mesh, points[:60])
+    plain, known = (
+        answers(MeshPlanner(mesh, goals, ALONE, "optimal", landmarks=count), points[:60], polygons, 0.0)
+        for count in (0, 16)
+    )
+    assert known[:2] == plain[:2] and known[2] < 0.75 * plain[2]
+
+
 def test_paths_to_regions_and_to_the_nearest_of_several_are_the_same(monkeypatch):
     ground, rng = rooms(5, 8), np.random.default_rng(2)
     mesh = build_mesh(ground).mesh
