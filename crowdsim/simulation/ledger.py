@@ -100,26 +100,31 @@ class Ledger:
         numbers["symmetries_broken"] += int(counts[EventKind.SYMMETRY_BROKEN])
         if not counts[_NOTED].any():  # as in most ticks
             return
-        arrivals = events[events["kind"] == EventKind.ARRIVAL]
-        if len(arrivals):
-            np.add.at(self._arrivals, np.minimum(arrivals["value"], len(self._arrivals) - 1), 1)
+        if counts[EventKind.ARRIVAL]:
+            goals = len(self._arrivals)
+            reached = np.minimum(events["value"][events["kind"] == EventKind.ARRIVAL], goals - 1)
+            self._arrivals += np.bincount(reached, minlength=goals)
             numbers["last_arrival_tick"] = tick
         is_listed = events["entity"] <= self._built.world.listed
-        self._note_listed(tick, events[is_listed])
-        if not is_listed.all():
+        if is_listed.all():
+            self._note_listed(tick, events)
+        else:
+            self._note_listed(tick, events[is_listed])
             self._guests.note(tick, events[~is_listed])
 
     def _note_listed(self, tick: int, events: NDArray[Any]) -> None:
         """Take in what happened to agents that the scenario lists."""
-        kind = events["kind"]
-        self._has_come[events["entity"][kind == EventKind.SPAWN]] = True
-        arrivals = events[kind == EventKind.ARRIVAL]
-        if len(arrivals):
-            goal = np.minimum(arrivals["value"], len(self._arrivals) - 1)
-            self._has_arrived[arrivals["entity"]] = True
-            self._last_goal[arrivals["entity"]], self._last_tick[arrivals["entity"]] = goal, tick
-        long = events[kind == EventKind.DEADLOCKED]
-        self._deadlocked[long["entity"], long["value"]] = True
+        kind, entity, value = events["kind"], events["entity"], events["value"]
+        self._has_come[entity[kind == EventKind.SPAWN]] = True
+        arrived = (kind == EventKind.ARRIVAL).nonzero()[0]
+        if len(arrived):
+            agents = entity[arrived]
+            self._has_arrived[agents] = True
+            self._last_goal[agents] = np.minimum(value[arrived], len(self._arrivals) - 1)
+            self._last_tick[agents] = tick
+        long = (kind == EventKind.DEADLOCKED).nonzero()[0]
+        if len(long):
+            self._deadlocked[entity[long], value[long]] = True
 
     @property
     def interventions(self) -> int:

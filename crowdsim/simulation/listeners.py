@@ -42,8 +42,8 @@ class Listeners:
         return forget
 
     def take(self, events: NDArray[Any]) -> None:
-        """Note events to call listeners for."""
-        if len(events):
+        """Note events to call listeners for, if there are any."""
+        if len(events) and self._all:
             self._events.append(events)
 
     def call(self) -> None:
@@ -82,7 +82,9 @@ class Listeners:
         """
         kinds = {kind for kind, _ in self._all}
         if None not in kinds:
-            events = events[np.isin(events["kind"], [int(kind) for kind in kinds if kind is not None])]
+            is_wanted = np.zeros(max(EventKind) + 1, dtype=np.bool_)
+            is_wanted[[kind for kind in kinds if kind is not None]] = True
+            events = events[is_wanted[events["kind"]]]
         return events.view(np.recarray)
 
 
