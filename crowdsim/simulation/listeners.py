@@ -42,8 +42,8 @@ class Listeners:
         return forget
 
     def take(self, events: NDArray[Any]) -> None:
-        """Note events to call listeners for, if there are any."""
-        if len(events) and self._all:
+        """Note events to call listeners for."""
+        if len(events):
             self._events.append(events)
 
     def call(self) -> None:
@@ -52,6 +52,9 @@ class Listeners:
         A listener's exception goes on to the caller with a note that says where it came from. Calls that are
         left then are made the next time.
         """
+        if not self._all:
+            self._events.clear()
+            self._calls.clear()
         while self._calls or self._events:
             if not self._calls:
                 wanted = self._wanted(self._events.popleft())
