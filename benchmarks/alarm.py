@@ -17,10 +17,11 @@ far they walk, and by how much their path is shorter then than from where they a
 In the second planning has so many milliseconds of processor time a tick, whatever the other systems take.
 Told is what it took in the tick of the alarm, and in the others.
 
-Without a budget, paths are found by searches of their own, and by trees that agents share; beside that, what
-trees and paths take in the kernels alone, which is the least that sharing can cost. With --detour, Detour
-([Recast 2009]) answers the same questions on the same polygons, for points (`detour_paths.cpp` says how it is
-built). Processor times of one thread, in turns; take their ratios.
+Without a budget, paths are found by searches of their own, without landmarks and with those that a scenario
+has, and by trees that agents share; beside that, what trees and paths take in the kernels alone, which is the
+least that sharing can cost. With --detour, Detour ([Recast 2009]) answers the same questions on the same
+polygons, for points (`detour_paths.cpp` says how it is built). Processor times of one thread, in turns; take
+their ratios.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.planning.protocol import ALL
+from crowdsim.navigation.search.landmarks import LandmarkParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.budget import ClockBudget
@@ -263,8 +265,9 @@ def rates(alarm: Alarm, kinds: list[str], sample: int, detour: str | None) -> li
     goal = (np.arange(alarm.agents) % len(alarm.goal)).astype(np.int32)
     some, team = np.random.default_rng(3).permutation(alarm.agents)[:sample], Team(1)
 
-    def ask(kind: str, share: bool, rows: Any) -> tuple[float, float, int]:
-        planner = MeshPlanner(mesh, goals, ShareParameters(share_searches=share), kind=kind)
+    def ask(kind: str, share: bool, rows: Any, landmarks: int = 0) -> tuple[float, float, int]:
+        shares = ShareParameters(share_searches=share)
+        planner = MeshPlanner(mesh, goals, shares, kind=kind, landmarks=landmarks)
         serve = planner._searches.serve = Clocked(planner._searches.serve)  # type: ignore[method-assign]
         begin = time.thread_time()
         radius = np.full(len(rows), RADIUS_M)
@@ -276,6 +279,8 @@ def rates(alarm: Alarm, kinds: list[str], sample: int, detour: str | None) -> li
     for _ in range(TURNS):
         for kind in kinds:
             found.setdefault(f"{kind}, alone", []).append(ask(kind, False, some))
+            by = ask(kind, False, some, LandmarkParameters().landmarks)
+            found.setdefault(f"{kind}, landmarks", []).append(by)
             found.setdefault(f"{kind}, shared", []).append(ask(kind, True, np.arange(alarm.agents)))
         if detour:
             found.setdefault("Detour", []).append(ask_detour(detour, mesh, alarm, polygon, goals, goal, some))

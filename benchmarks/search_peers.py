@@ -6,12 +6,13 @@
 
 Detour ([Recast 2009]) searches a corridor and pulls its string (findPath, findStraightPath): beside it
 `navigation: mesh`, with points of portals 1 m apart and with two of most (`points_apart: 1000`), and
-`optimal`, the kernels alone, and through the planner with its queue and copies; *landmarks* is `optimal` with
-those that a scenario has on large ground, which are found before the first search. All list the portals and
-measure the string. The program of [Cui 2017] finds the shortest path of a point: beside it `optimal`; both
-find the polygons of the two points, and neither lists the path. warthog searches cells by A*, and lists them:
-beside it our A* over cells. None of it is part of the project; `detour_paths.cpp`, `polyanya_paths.cpp` and
-`warthog_paths.cpp` say how each is compiled. One that is not given is left out.
+`optimal`, the kernels alone, and through the planner with its queue and copies; *mesh landmarks*, *2
+landmarks* and *landmarks* are the three with those that a scenario has on ground that is not small, which are
+found before the first search. All list the portals and measure the string. The program of [Cui 2017] finds
+the shortest path of a point: beside it `optimal`; both find the polygons of the two points, and neither lists
+the path. warthog searches cells by A*, and lists them: beside it our A* over cells. None of it is part of the
+project; `detour_paths.cpp`, `polyanya_paths.cpp` and `warthog_paths.cpp` say how each is compiled. One that
+is not given is left out.
 
 The data folder has `detour/*.json` (polygons of Recast with queries), `polyanya/*.mesh` (in the format of
 that program) and `movingai/*.map` with `.map.scen` (a cell is a metre; Detour and Polyanya get our polygons).
@@ -61,7 +62,7 @@ from crowdsim.navigation.grid.search import make_slots as make_cell_slots
 from crowdsim.navigation.grid.sight import list_cells
 from crowdsim.navigation.mesh.build import build_mesh, mesh_from_polygons
 from crowdsim.navigation.mesh.mesh import locate, locate_many
-from crowdsim.navigation.planning.find_landmarks import find_landmarks
+from crowdsim.navigation.planning.find_landmarks import find_landmarks, find_point_landmarks
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.planning.protocol import ALL
 from crowdsim.navigation.search.a_star import (
@@ -96,6 +97,10 @@ RINGS = 8  # Cells round a point that the search over cells may move it to; here
 GOALS = {
     ("Detour", "mesh"): 1.5,
     ("Detour", "mesh, planner"): 1.0,
+    ("Detour", "mesh landmarks"): 1.5,
+    ("Detour", "mesh landmarks, planner"): 1.0,
+    ("Detour", "2 landmarks"): 1.5,
+    ("Detour", "2 landmarks, planner"): 1.0,
     ("Detour", "landmarks"): 1.5,
     ("Detour", "landmarks, planner"): 1.0,
     ("Polyanya", "optimal"): 1.2,
@@ -108,7 +113,7 @@ WHAT = {
     "warthog": "search over cells",
 }
 COUNTED = ("expanded", "pushed")
-HEAD = f"  {'':<18}{'ours us':>9}{'its us':>9}  {'times its rate':<18}{'expanded':>12}{'pushed':>12}"
+HEAD = f"  {'':<23}{'ours us':>8}{'its us':>8}  {'times its rate':<18}{'expanded':>10}{'pushed':>10}"
 
 
 class Corridors(NamedTuple):
@@ -341,6 +346,12 @@ def mesh_searches(mesh: Any, asked: Queries) -> dict[str, Own]:
         "optimal": optimal,
         "optimal, planner": planned("optimal", optimal),
     }
+    for name, apart_m in (("mesh landmarks", APART_M), ("2 landmarks", FAR_APART_M)):
+        at = place_points(mesh, apart_m)
+        if (of_points := find_point_landmarks(mesh, at, "time", LANDMARKS)) is not None:
+            slots = make_slots(1, len(at.edge), landmarks=of_points)
+            by = kernels(find_corridors, slots, mesh, goals, at, scratch)
+            searches |= {name: by, f"{name}, planner": planned("mesh", by, apart_m, LANDMARKS)}
     if (known := find_landmarks(mesh, LANDMARKS)) is not None:
         intervals = make_interval_slots(1, mesh, INTERVALS, landmarks=known)
         by = kernels(find_optimal_corridors, intervals, mesh, goals, rims, scratch)
@@ -550,13 +561,13 @@ def show(one: dict[str, Any]) -> None:
     if not one["is_same"]:
         print("  NOT THE SAME: the ratios below do not count")
     for row in one["rows"]:
-        times, counts = f"{row['us']:9.2f}{'':9}", [_short(row[name]) for name in COUNTED]
+        times, counts = f"{row['us']:8.2f}{'':8}", [_short(row[name]) for name in COUNTED]
         rate = ""
         if "ratio" in row:
-            times = f"{row['us']:9.2f}{row['its_us']:9.2f}"
+            times = f"{row['us']:8.2f}{row['its_us']:8.2f}"
             rate = f"{row['ratio']:.2f} [{row['ratio_low']:.2f}, {row['ratio_high']:.2f}]"
             counts = [f"{_short(row[name])}/{_short(row['its_' + name])}" for name in COUNTED]
-        print(f"  {row['way']:<18}{times}  {rate:<18}{counts[0]:>12}{counts[1]:>12}")
+        print(f"  {row['way']:<23}{times}  {rate:<18}{counts[0]:>10}{counts[1]:>10}")
 
 
 def reached(found: list[dict[str, Any]]) -> list[dict[str, Any]]:

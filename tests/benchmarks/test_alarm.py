@@ -19,7 +19,7 @@ def test_every_planner_has_its_runs_and_its_rates(capsys):
         assert one["ticks"] == 4 or one["unanswered"] == 0
         assert 0.0 < one["answers_share"] < 1.0 and 0.0 < one["answers_work"] < 1.0
     assert [row["name"] for row in found["rates"]] == [
-        f"{kind}, {how}" for kind in ("optimal", "mesh") for how in ("alone", "shared")
+        f"{kind}, {how}" for kind in ("optimal", "mesh") for how in ("alone", "landmarks", "shared")
     ]
     assert all(0.0 < row["least_us"] < row["us"] for row in found["rates"])
     found["agents"], found["rates"] = 120, [*found["rates"], {"name": "Detour", "us": 1.0, "least_us": 1.0}]

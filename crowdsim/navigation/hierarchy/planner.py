@@ -250,11 +250,11 @@ class AreaSearches(Searches):
 
         def make() -> dict[str, NDArray[Any]]:
             points_apart, nodes_apart = spacing(size)
-            points = place_points(self._mesh, points_apart, MOST_POINTS)
-            area = find_areas(self._mesh, size)
-            nodes = place_nodes(self._mesh, points, area, nodes_apart, is_sparse=self._over_centres)
+            points = place_points(self.mesh, points_apart, MOST_POINTS)
+            area = find_areas(self.mesh, size)
+            nodes = place_nodes(self.mesh, points, area, nodes_apart, is_sparse=self._over_centres)
             return {
-                **_named("points", points), **_named("nodes", nodes), "widths": find_widths(self._mesh)
+                **_named("points", points), **_named("nodes", nodes), "widths": find_widths(self.mesh)
             }  # fmt: skip
 
         arrays = self._arrays("graphs", [], make)
@@ -268,7 +268,7 @@ class AreaSearches(Searches):
         self, kind: str, parts: list[bytes], make: Callable[[], dict[str, NDArray[Any]]]
     ) -> dict[str, NDArray[Any]]:
         """Return what is made of the mesh: from the disk cache if the mesh is there, and held as that is."""
-        holder = holder_of(self._mesh.vertex)
+        holder = holder_of(self.mesh.vertex)
         arrays = kept_arrays(kind, __file__, [self._key, *parts], make) if self._key else make()
         if holder is None:
             return arrays
@@ -278,12 +278,12 @@ class AreaSearches(Searches):
         self._slots = make_slots(count, len(self.nodes.point))  # the trees
         self._ground = make_slots(count, len(self._points.edge))
         for slots in (self._slots, self._ground):
-            price_slots(slots, self._mesh, self._costs, self._weight)
+            price_slots(slots, self.mesh, self._costs, self._weight)
         self._state = np.zeros((count, STATE_SIZE), dtype=np.int64)
         self._marks = np.zeros((count, self.nodes.area_count), dtype=np.int64)
         self._gate = lazy_zeros((count, len(self.nodes.point) + 1), np.int32)
         self._crossing = lazy_zeros((count, len(self.nodes.point) + 1, 2), np.float64)
-        self._path = lazy_zeros((count, self._mesh.edge_count), np.int32)
+        self._path = lazy_zeros((count, self.mesh.edge_count), np.int32)
         self._known_cost = np.zeros(count)
 
     @staticmethod
@@ -302,10 +302,10 @@ class AreaSearches(Searches):
             self._make_layers(work.requests["width"][jobs])
         search = AreaSearch(
             self._ground, self._slots, self._state, self._marks, self._gate, self._crossing, self._path,
-            self._known_cost, self._mesh, self._goals, self._points, self._scratch, self.nodes,
+            self._known_cost, self.mesh, self._goals, self._points, self._scratch, self.nodes,
             self._start, self._layers, self.widths, self._layer_of, self._workspace, own, MOST_SINCE,
         )  # fmt: skip
-        holder = holder_of(self._mesh.vertex)
+        holder = holder_of(self.mesh.vertex)
         while True:
             team.run(serve_area_slots, len(work.turn), search, work, at_least=1)
             if holder is not None:
@@ -366,7 +366,7 @@ class AreaSearches(Searches):
         fastest = float(self._ground.measure[0, FASTEST])
         # whether an agent gets off a centre depends on its width as well
         of_centres = width if self._over_centres else None
-        return partial(keys_of, self._mesh, self._points, self.nodes, width, self._costs, fastest, of_centres)
+        return partial(keys_of, self.mesh, self._points, self.nodes, width, self._costs, fastest, of_centres)
 
     def _measured(self, width: float, here: dict[bytes, NDArray[np.float64]]) -> NDArray[np.float64]:
         """Return what paths through all areas cost for a width (m):
@@ -390,10 +390,10 @@ class AreaSearches(Searches):
         def measure() -> dict[str, NDArray[Any]]:
             self.measured += len(new)
             slots = make_slots(1, len(self._points.edge))
-            price_slots(slots, self._mesh, self._costs)
-            work = (0, len(new), self._mesh, self._points, self.nodes, slots, 0, width, new)
+            price_slots(slots, self.mesh, self._costs)
+            work = (0, len(new), self.mesh, self._points, self.nodes, slots, 0, width, new)
             if self._over_centres:
-                measure_over_centres(*work, *find_centres(self._mesh, self.nodes.area), costs)
+                measure_over_centres(*work, *find_centres(self.mesh, self.nodes.area), costs)
             else:
                 measure_areas(*work, costs)
             return {"cost": costs.cost[entry]}

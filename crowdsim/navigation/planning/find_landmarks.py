@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,37 +15,86 @@ from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planning.request_queue import RequestQueue
-from crowdsim.navigation.planning.search_backends import FIELDS, NO_START, OptimalSearches
-from crowdsim.navigation.search.landmarks import LEAST_POLYGONS, Landmarks, landmarks_of
+from crowdsim.navigation.planning.search_backends import (
+    FIELDS,
+    NO_START,
+    MiddleSearches,
+    OptimalSearches,
+    Searches,
+)
+from crowdsim.navigation.search.landmarks import (
+    LEAST_POINTS,
+    LEAST_POLYGONS,
+    Landmarks,
+    landmarks_of,
+    pack_landmarks,
+)
 from crowdsim.navigation.search.polyanya_slots import MOST_INTERVALS
+from crowdsim.navigation.search.portal_points import PortalPoints
 from crowdsim.navigation.search.sharing import WHOLE
 
 # Intervals of a tree over the whole mesh, for each half-edge: where there is room for less, none is tried.
 LEAST_CONES = 16
+# Points of portals; with more, trees take seconds before the first tick.
+MOST_POINTS = 1 << 17
 AT_ONCE = 2  # Trees that grow side by side; more take more room.
 # The last mesh and its landmarks: an obstacle that stood on it may go, and then it is the ground again.
-_last: list[tuple[NavMesh, int, Landmarks | None]] = []
+_last: list[tuple[NavMesh, dict[tuple[object, ...], Landmarks | None]]] = []
 
 
 def find_landmarks(mesh: NavMesh, count: int, key: bytes = b"") -> Landmarks | None:
-    """Return so many landmarks of a mesh, each as far as can be from those before it; None where they would
-    spare nothing, or there is no room for the trees.
+    """Return so many landmarks of the vertices of a mesh, each as far as can be from those before it; None
+    where they would spare nothing, or there is no room for the trees.
 
     They are in the largest part of the ground that hangs together; in the others searches go without. Where
     `key`, a hash of what the mesh was made of, is not empty, they are kept in the cache on disk.
     """
     if count == 0 or mesh.polygon_count < LEAST_POLYGONS or LEAST_CONES * mesh.edge_count > MOST_INTERVALS:
         return None
-    if _last and _last[0][0] is mesh and _last[0][1] == count:
-        return _last[0][2]
 
-    def make() -> Arrays:
-        return {"distance": distances_to_landmarks(mesh, count)}
+    def found(distance: NDArray[np.float64]) -> Landmarks | None:
+        return landmarks_of(mesh, distance) if distance.shape[1] else None
 
-    kept = kept_arrays("landmarks", __file__, [key, repr(count).encode()], make) if key else make()
-    found = landmarks_of(mesh, np.array(kept["distance"])) if kept["distance"].shape[1] else None
-    _last[:] = [(mesh, count, found)]
-    return found
+    return _known(mesh, ("vertices", count), key, lambda: distances_to_landmarks(mesh, count), found)
+
+
+def find_point_landmarks(
+    mesh: NavMesh, points: PortalPoints, costs: str, count: int, key: bytes = b""
+) -> Landmarks | None:
+    """Return so many landmarks of the points of the portals of a mesh, as `find_landmarks` does; `costs` as
+    for `MiddleSearches.price`.
+    """
+    if count == 0 or not LEAST_POINTS <= len(points.edge) <= MOST_POINTS:
+        return None
+    searches = MiddleSearches(mesh, _points([0], mesh.vertex[:1, :2]), AT_ONCE, points)
+    searches.price(costs)
+
+    def found(cost: NDArray[np.float64]) -> Landmarks:
+        return pack_landmarks(mesh, cost, is_symmetric=searches.is_symmetric)
+
+    what = ("points", len(points.edge), float(points.point.sum()), costs, count)
+    return _known(mesh, what, key, lambda: _costs_to_landmarks(searches, count), found)
+
+
+def _known(
+    mesh: NavMesh,
+    what: tuple[object, ...],
+    key: bytes,
+    make: Callable[[], NDArray[np.float64]],
+    found: Callable[[NDArray[np.float64]], Landmarks | None],
+) -> Landmarks | None:
+    """Return what is `found` of distances, (n, k): they are known from before, or made now."""
+    if not _last or _last[0][0] is not mesh:
+        _last[:] = [(mesh, {})]
+    known = _last[0][1]
+    if what not in known:
+
+        def arrays() -> Arrays:
+            return {"distance": make()}
+
+        kept = kept_arrays("landmarks", __file__, [key, repr(what).encode()], arrays) if key else arrays()
+        known[what] = found(np.array(kept["distance"]))
+    return known[what]
 
 
 def distances_to_landmarks(mesh: NavMesh, count: int) -> NDArray[np.float64]:
@@ -50,25 +102,66 @@ def distances_to_landmarks(mesh: NavMesh, count: int) -> NDArray[np.float64]:
     there is no room for the trees.
     """
     corner = np.ascontiguousarray(mesh.vertex[mesh.edge_vertex, :2])
+    searches = OptimalSearches(mesh, _points([0], corner[:1]), AT_ONCE)
+
+    def lengths(polygons: list[int], places: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        with closing(Team(0)) as team:
+            _grow(searches, team, polygons, places)
+            found = searches.lengths(team, len(polygons), corner, mesh.edge_polygon)
+        if found is not None:
+            for slot, polygon in enumerate(polygons):
+                own = mesh.edge_polygon == polygon
+                found[slot, own] = hypots(*(corner[own] - places[slot]).T)
+        return found
+
+    return _far_apart(mesh, corner, mesh.edge_polygon, count, lengths)
+
+
+def _costs_to_landmarks(searches: MiddleSearches, count: int) -> NDArray[np.float64]:
+    """Return what paths from the points of searches cost (m) to each landmark, (n, count)."""
+    mesh, points = searches.mesh, searches.points
+
+    def costs(polygons: list[int], places: NDArray[np.float64]) -> NDArray[np.float64]:
+        with closing(Team(0)) as team:
+            _grow(searches, team, polygons, places)
+        return searches.costs(len(polygons))
+
+    return _far_apart(mesh, points.point, mesh.edge_polygon[points.edge], count, costs)
+
+
+def _far_apart(
+    mesh: NavMesh,
+    position: NDArray[np.float64],
+    polygon: NDArray[np.int32],
+    count: int,
+    distances: Callable[[list[int], NDArray[np.float64]], NDArray[np.float64] | None],
+) -> NDArray[np.float64]:
+    """Return how far it is from places, (n, 2) m in polygons, (n,), to landmarks as far apart as can be,
+    (n, count); (n, 0) where there is no room for the trees.
+
+    `distances` returns that to the middles, (k, 2) m, of some polygons, (k, n), or None.
+    """
+    corner = mesh.vertex[mesh.edge_vertex, :2]
     middle = np.add.reduceat(corner, mesh.polygon_start[:-1]) / np.diff(mesh.polygon_start)[:, None]
     largest = mesh.polygon_part == np.argmax(np.bincount(mesh.polygon_part))
-    here, trees = largest[mesh.edge_polygon], _Trees(mesh, corner)
+    here = largest[polygon]
     # the first tree is for no landmark: it tells where the ground is farthest from somewhere
     first = int(np.argmax(largest))
-    begun = trees.lengths([first], middle[[first]])
+    begun = distances([first], middle[[first]])
     if begun is None:
-        return np.zeros((mesh.edge_count, 0))
-    away, nearest = begun[0], np.full(mesh.edge_count, np.inf)
-    found = np.empty((count, mesh.edge_count))
+        return np.zeros((len(polygon), 0))
+    away, nearest = begun[0], np.full(len(polygon), np.inf)
+    found = np.empty((count, len(polygon)))
     for done in range(0, count, AT_ONCE):
         polygons: list[int] = []
         for _ in range(min(AT_ONCE, count - done)):
-            polygons.append(int(mesh.edge_polygon[np.argmax(np.where(here, away, -1.0))]))
+            farthest = int(np.argmax(np.where(here & np.isfinite(away), away, -1.0)))
+            polygons.append(int(polygon[farthest]))
             # as the crow flies, until its tree has grown
-            away = np.minimum(away, hypots(*(corner - middle[polygons[-1]]).T))
-        more = trees.lengths(polygons, middle[polygons])
+            away = np.minimum(away, hypots(*(position - middle[polygons[-1]]).T))
+        more = distances(polygons, middle[polygons])
         if more is None:
-            return np.zeros((mesh.edge_count, 0))
+            return np.zeros((len(polygon), 0))
         found[done : done + len(more)] = more
         for one in more:
             nearest = np.minimum(nearest, one)
@@ -76,50 +169,28 @@ def distances_to_landmarks(mesh: NavMesh, count: int) -> NDArray[np.float64]:
     return found.T
 
 
-class _Trees:
-    """Room in which trees over all of a mesh grow, `AT_ONCE` of them; `corner`, (ne, 2) m, is where its
-    half-edges begin.
-    """
+def _grow(searches: Searches, team: Team, polygons: list[int], places: NDArray[np.float64]) -> None:
+    """Let trees grow over all of the mesh to places in some polygons, in the first of the slots."""
+    count = len(polygons)
+    searches.take_goals(_points(polygons, places), np.arange(count))
+    queue = RequestQueue(FIELDS, 0, AT_ONCE, 1, 1, np.zeros((AT_ONCE, 0), dtype=np.int32))
+    request = np.zeros(AT_ONCE, dtype=queue.record)
+    request["polygon"], request["goal"][:count] = NO_START, np.arange(count)
+    for name in ("priced_0", "priced_1", "priced_2", "priced_3"):
+        request[name] = -1
+    grows = np.arange(AT_ONCE) < count
+    for slot in range(AT_ONCE):
+        searches.forget(slot)
 
-    def __init__(self, mesh: NavMesh, corner: NDArray[np.float64]) -> None:
-        self._mesh, self._corner = mesh, corner
-        self._searches = OptimalSearches(mesh, _points([0], corner[:1]), AT_ONCE)
-        self._queue = RequestQueue(FIELDS, 0, AT_ONCE, 1, 1, np.zeros((AT_ONCE, 0), dtype=np.int32))
+    def serve(grant: int, begins: bool) -> None:
+        granted = np.full(AT_ONCE, grant, dtype=np.int64)
+        searches.serve(team, 0, queue.work_again(grows, granted, begins=begins, requests=request))
 
-    def lengths(self, polygons: list[int], places: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return how far (m) it is for a point from each corner to places in some polygons, (k, ne); None
-        where there is no room for the trees.
-        """
-        searches, count = self._searches, len(polygons)
-        searches.take_goals(_points(polygons, places), np.arange(count))
-        request = np.zeros(AT_ONCE, dtype=self._queue.record)
-        request["polygon"], request["goal"][:count] = NO_START, np.arange(count)
-        for name in ("priced_0", "priced_1", "priced_2", "priced_3"):
-            request[name] = -1
-        grows = np.arange(AT_ONCE) < count
-        for slot in range(AT_ONCE):
-            searches.forget(slot)
-        team = Team(0)
-
-        def serve(grant: int, begins: bool) -> None:
-            granted = np.full(AT_ONCE, grant, dtype=np.int64)
-            searches.serve(team, 0, self._queue.work_again(grows, granted, begins=begins, requests=request))
-
-        try:
-            serve(1, begins=True)
-            searches.look_for_no_start(grows)
-            serve(WHOLE, begins=False)
-            while searches.make_room():
-                serve(WHOLE, begins=False)
-            found = searches.lengths(team, count, self._corner, self._mesh.edge_polygon)
-        finally:
-            team.close()
-        if found is None:
-            return None
-        for slot, polygon in enumerate(polygons):
-            own = self._mesh.edge_polygon == polygon
-            found[slot, own] = hypots(*(self._corner[own] - places[slot]).T)
-        return found
+    serve(1, begins=True)
+    searches.look_for_no_start(grows)
+    serve(WHOLE, begins=False)
+    while searches.make_room():
+        serve(WHOLE, begins=False)
 
 
 def _points(polygons: list[int], places: NDArray[np.float64]) -> GoalPieces:

@@ -20,7 +20,7 @@ from crowdsim.kernels.growing import lazy_zeros
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
-from crowdsim.navigation.planning.find_landmarks import find_landmarks
+from crowdsim.navigation.planning.find_landmarks import find_landmarks, find_point_landmarks
 from crowdsim.navigation.planning.keys import group_equal
 from crowdsim.navigation.planning.portals import PORTALS
 from crowdsim.navigation.planning.protocol import ANSWER_WORK
@@ -38,8 +38,8 @@ from crowdsim.navigation.planning.slot_planner import SlotPlanner
 from crowdsim.navigation.planning.work import Work
 from crowdsim.navigation.search.ground_filter import GroundPrices
 from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
-from crowdsim.navigation.search.landmarks import LandmarkParameters
-from crowdsim.navigation.search.portal_points import PointParameters
+from crowdsim.navigation.search.landmarks import NO_LANDMARKS, LandmarkParameters
+from crowdsim.navigation.search.portal_points import PointParameters, place_points
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import MOST_PRICED
 from crowdsim.navigation.search.watching import LaterWatchParameters
@@ -107,7 +107,7 @@ class MeshPlanner(SlotPlanner):
     points : PointParameters, optional
         Of ``mesh``: where its searches cross portals.
     landmarks : int, default 0
-        Of ``optimal``: to how many places distances are found before the first search, see `Landmarks`.
+        To how many places distances are found before the first search, see `Landmarks`.
     key : bytes
         Hash of what the mesh was made of; empty where it is not in the disk cache.
 
@@ -164,8 +164,11 @@ class MeshPlanner(SlotPlanner):
             return backend(self.mesh, self.goals, count, find_landmarks(self.mesh, *self._landmarks))
         if not issubclass(backend, MiddleSearches):
             return backend(self.mesh, self.goals, count)
-        searches = backend(self.mesh, self.goals, count, self.points.points_apart)
+        points = place_points(self.mesh, self.points.points_apart)
+        searches = backend(self.mesh, self.goals, count, points)
         searches.price(costs, weight)
+        landmarks = find_point_landmarks(self.mesh, points, costs, *self._landmarks)
+        searches.take_landmarks(landmarks or NO_LANDMARKS)
         return searches
 
     def width_class(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -363,18 +366,20 @@ def _class_borders(mesh: NavMesh, goals: GoalPieces) -> NDArray[np.float64]:
 
 
 def _make(kind: str, ground: PlannerGround, values: Values) -> MeshPlanner:
+    known = values.parameters(LandmarkParameters).landmarks if ground.stays else 0
+    shares = values.parameters(ShareParameters)
     if kind == "optimal":
-        known = values.parameters(LandmarkParameters).landmarks if ground.stays else 0
-        shares = values.parameters(ShareParameters)
         return MeshPlanner(ground.mesh, ground.goals, shares, kind, landmarks=known, key=ground.key)
     return MeshPlanner(
         ground.mesh,
         ground.goals,
-        values.parameters(ShareParameters),
+        shares,
         kind,
         values.parameters(CostParameters).costs,
         values.parameters(HeuristicParameters),
         values.parameters(PointParameters),
+        known,
+        ground.key,
     )
 
 
@@ -384,7 +389,14 @@ register_kind(
         partial(_make, "mesh"),
         PORTALS,
         (ShareParameters,),
-        (CostParameters, HeuristicParameters, PointParameters, GroundPrices, LaterWatchParameters),
+        (
+            CostParameters,
+            HeuristicParameters,
+            PointParameters,
+            GroundPrices,
+            LaterWatchParameters,
+            LandmarkParameters,
+        ),
         knows_terrain=True,
     )
 )

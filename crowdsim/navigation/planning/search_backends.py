@@ -48,7 +48,7 @@ from crowdsim.navigation.search.polyanya_slots import (
     polyanya_size,
     with_more_room,
 )
-from crowdsim.navigation.search.portal_points import APART_M, PortalPoints, place_points
+from crowdsim.navigation.search.portal_points import PortalPoints, place_points, points_beyond
 from crowdsim.navigation.search.portal_prices import set_prices
 from crowdsim.navigation.search.sharing import NO_TREE
 from crowdsim.navigation.search.slot_fields import (
@@ -56,6 +56,7 @@ from crowdsim.navigation.search.slot_fields import (
     BEST_TOTAL,
     EXPANSIONS,
     FOUND,
+    GENERATION,
     GOAL,
     HEURISTIC_WEIGHT,
     IS_SEEDED,
@@ -108,6 +109,7 @@ class Searches(ABC):
 
     Attributes
     ----------
+    mesh : NavMesh
     share_at : int
         Requests for one goal by agents that can share a tree from which on one is made.
     """
@@ -116,7 +118,7 @@ class Searches(ABC):
     _slots: Any
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
-        self._mesh, self._goals = mesh, goals
+        self.mesh, self._goals = mesh, goals
         self._scratch: Scratch = make_scratch(count, mesh.polygon_count)
 
     @staticmethod
@@ -332,14 +334,21 @@ def price_slots(slots: SearchSlots, mesh: NavMesh, costs: str, pull: float = 1.0
 
 
 class MiddleSearches(Searches):
-    """A* over points of portals (`crowdsim.navigation.search.a_star`)."""
+    """A* over points of portals (`crowdsim.navigation.search.a_star`).
+
+    Attributes
+    ----------
+    points : PortalPoints
+    """
 
     share_at = 2
 
-    def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int, apart_m: float = APART_M) -> None:
+    def __init__(
+        self, mesh: NavMesh, goals: GoalPieces, count: int, points: PortalPoints | None = None
+    ) -> None:
         super().__init__(mesh, goals, count)
-        self._points: PortalPoints = place_points(mesh, apart_m)
-        self._slots: SearchSlots = make_slots(count, len(self._points.edge))
+        self.points: PortalPoints = points or place_points(mesh)
+        self._slots: SearchSlots = make_slots(count, len(self.points.edge))
 
     @staticmethod
     def slot_bytes(mesh: NavMesh) -> int:
@@ -350,7 +359,7 @@ class MiddleSearches(Searches):
         """Say what paths are to be short in, before the first of them; see `price_slots`.
         Shared trees take no weight: many starts are looked for.
         """
-        price_slots(self._slots, self._mesh, costs, pull)
+        price_slots(self._slots, self.mesh, costs, pull)
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return 0 for all radii (m): costs over points of portals do not know of them."""
@@ -358,13 +367,42 @@ class MiddleSearches(Searches):
 
     def serve(self, team: Team, own: int, work: Work) -> None:
         """Let every slot work through its requests."""
-        search = MiddleSearch(self._slots, self._mesh, self._goals, self._points, self._scratch, own)
+        search = MiddleSearch(self._slots, self.mesh, self._goals, self.points, self._scratch, own)
         team.run(serve_slots, len(work.turn), search, work, at_least=1)
+
+    def take_landmarks(self, landmarks: Landmarks) -> None:
+        """Take landmarks of the points, before the first search."""
+        span = np.zeros((len(self._slots.header), 2 * int(landmarks.each[0])), dtype=np.float32)
+        self._slots = self._slots._replace(span=span, landmarks=landmarks)
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether paths cost the same in both directions."""
+        return bool(
+            np.all(self._slots.header[:, COSTS] != TRAVEL_TIME)
+            or np.array_equal(self.mesh.polygon_pace[:, 0], self.mesh.polygon_pace[:, 1])
+        )
+
+    def costs(self, count: int) -> NDArray[np.float64]:
+        """Return what paths from all points cost (m) by the trees of the first slots, (count, points), that
+        have grown as far as they can; inf where none leads.
+
+        A path from a point leads on over its portal. Where paths cost the same in both directions it is the
+        cheaper one from either side of the portal: between points of one polygon these differ by no more than
+        a step from one to the other costs.
+        """
+        slots, points = self._slots, self.points
+        is_reached = slots.stamp[:count] == slots.header[:count, [GENERATION]]
+        found = np.where(is_reached, slots.cost[:count], np.inf)
+        if self.is_symmetric:
+            found = np.minimum(found, found[:, points_beyond(self.mesh, points)])
+        return found
 
     def restore(self, saved: Saved, own: int, queue: RequestQueue) -> None:
         """Take back what `state()` gave."""
         before = self._slots
-        self._slots = make_slots(len(before.header), len(self._points.edge))
+        self._slots = make_slots(len(before.header), len(self.points.edge))
+        self.take_landmarks(before.landmarks)
         self._slots.header[:, COSTS] = before.header[:, COSTS]
         self._slots.measure[:, [FASTEST, HEURISTIC_WEIGHT]] = before.measure[:, [FASTEST, HEURISTIC_WEIGHT]]
         super().restore(saved, own, queue)
@@ -390,14 +428,14 @@ class OptimalSearches(Searches):
     def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
         """Search for other goals from now on; see `Planner.take_goals`."""
         super().take_goals(goals, changed)
-        self._rims = with_rims(self._rims, self._mesh, goals, changed)
+        self._rims = with_rims(self._rims, self.mesh, goals, changed)
 
     def _slots_for(
         self, count: int, room: int | NDArray[np.int64], like: IntervalSlots | None = None
     ) -> IntervalSlots:
         """Return idle slots with so much room, and as many rows as a tree over the whole mesh needs."""
-        reserve = min(TREE_CONES * self._mesh.edge_count, MOST_INTERVALS)
-        return make_interval_slots(count, self._mesh, room, reserve, like, self._landmarks)
+        reserve = min(TREE_CONES * self.mesh.edge_count, MOST_INTERVALS)
+        return make_interval_slots(count, self.mesh, room, reserve, like, self._landmarks)
 
     @staticmethod
     def slot_bytes(mesh: NavMesh) -> int:
@@ -414,7 +452,7 @@ class OptimalSearches(Searches):
 
     def serve(self, team: Team, own: int, work: Work) -> None:
         """Let every slot work through its requests."""
-        search = IntervalSearch(self._slots, self._mesh, self._goals, self._rims, self._scratch, own)
+        search = IntervalSearch(self._slots, self.mesh, self._goals, self._rims, self._scratch, own)
         team.run(serve_interval_slots, len(work.turn), search, work, at_least=1)
 
     def lengths(
@@ -427,7 +465,7 @@ class OptimalSearches(Searches):
         if np.any(self._slots.header[:count, STATUS] == OUT_OF_NODES):
             return None
         length = np.empty((count, len(polygon)))
-        team.run(lengths_to_goals, count, self._slots, self._mesh, points, polygon, length, at_least=1)
+        team.run(lengths_to_goals, count, self._slots, self.mesh, points, polygon, length, at_least=1)
         return length
 
     def make_room(self) -> bool:

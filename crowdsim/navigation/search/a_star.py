@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.kernels.growing import lazy_zeros
+from crowdsim.kernels.simd import choose, load, spread, store
 from crowdsim.navigation.goals.goals import nearest_in_piece
 from crowdsim.navigation.mesh.mesh import find_exit, is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH, SURFACE_LENGTH, step_cost
@@ -45,6 +46,7 @@ from crowdsim.navigation.search.goal_entries import (
     set_up_slot,
 )
 from crowdsim.navigation.search.heap import least_of_four
+from crowdsim.navigation.search.landmarks import LANES, NO_LANDMARKS, Landmarks, least_from_place
 from crowdsim.navigation.search.portal_prices import price_of
 from crowdsim.navigation.search.slot_fields import (
     BEST_NODE,
@@ -118,6 +120,10 @@ class SearchSlots(NamedTuple):
         Key of an open node.
     priced : (s, 4) int32
         Half-edges of portals with a price, on either side; -1 is none.
+    span : (s, 2 k) float32, m
+        Between what the costs from the start to each landmark lie; of searches that no tree is kept of.
+    landmarks : Landmarks
+        Of the points.
     """
 
     header: NDArray[np.int64]
@@ -129,9 +135,17 @@ class SearchSlots(NamedTuple):
     place: NDArray[np.int32]
     bound: NDArray[np.float64]
     priced: NDArray[np.int32]
+    span: NDArray[np.float32]
+    landmarks: Landmarks
 
 
-def make_slots(slots: int, nodes: int, costs: int = PLAN_LENGTH, fastest: float = 1.0) -> SearchSlots:
+def make_slots(
+    slots: int,
+    nodes: int,
+    costs: int = PLAN_LENGTH,
+    fastest: float = 1.0,
+    landmarks: Landmarks = NO_LANDMARKS,
+) -> SearchSlots:
     """Return idle slots for so many nodes: 40 bytes a slot and node;
     for `costs` and `fastest` see `step_cost`.
     """
@@ -145,6 +159,8 @@ def make_slots(slots: int, nodes: int, costs: int = PLAN_LENGTH, fastest: float 
         lazy_zeros((slots, nodes), np.int32),
         lazy_zeros((slots, nodes), np.float64),
         np.full((slots, MOST_PRICED), -1, dtype=np.int32),
+        np.zeros((slots, 2 * int(landmarks.each[0])), dtype=np.float32),
+        landmarks,
     )
     made.header[:, COSTS], made.measure[:, FASTEST], made.measure[:, HEURISTIC_WEIGHT] = costs, fastest, 1.0
     return made
@@ -246,7 +262,10 @@ def reach(slots, slot, node, x, y, cost, parent):
     bound = cost
     if slots.header[slot, IS_SHARED] == 0:
         dx, dy = x - slots.measure[slot, START_X], y - slots.measure[slot, START_Y]
-        bound += slots.measure[slot, HEURISTIC_WEIGHT] * np.sqrt(dx * dx + dy * dy)
+        ahead = np.sqrt(dx * dx + dy * dy)
+        if slots.landmarks.each[0] > 0:
+            ahead = max(ahead, least_from_place(slots.landmarks, slots.span[slot], np.int64(node)))
+        bound += slots.measure[slot, HEURISTIC_WEIGHT] * ahead
     slots.bound[slot, node] = bound
     if fresh or slots.place[slot, node] == NOT_IN_HEAP:
         slots.stamp[slot, node] = slots.header[slot, GENERATION]
@@ -302,6 +321,33 @@ def begin_at_piece(slots, slot, mesh, goals, points, flood, stretch):
 
 
 @lean_kernel
+def _note_start(slots, slot, mesh, points):
+    """Note between what the costs from the start of a search to all landmarks lie.
+
+    They are taken over points of the start's polygon, as its path is: so no path to another point costs less
+    than the two differ, wherever the landmark is. Where paths cost more in one direction than in the other
+    only those to landmarks are known, and nothing of how much more it is from them.
+    """
+    landmarks, measure, polygon = slots.landmarks, slots.measure, slots.header[slot, START_POLYGON]
+    each, x, y = landmarks.each[0], measure[slot, START_X], measure[slot, START_Y]
+    for first in range(0, each, LANES):
+        least = spread(np.float32(np.inf))
+        for node in range(
+            points.start[mesh.polygon_start[polygon]], points.start[mesh.polygon_start[polygon + 1]]
+        ):
+            step = step_cost(
+                mesh, slots.header[slot, COSTS], measure[slot, FASTEST], polygon,
+                points.point[node, 0] - x, points.point[node, 1] - y,
+            )  # fmt: skip
+            cost = load(landmarks.distance, np.uint64(node * each + first)) + spread(np.float32(step))
+            least = choose(cost < least, cost, least)  # nan is not less
+        nothing = spread(np.float32(np.inf))
+        most = least if landmarks.is_symmetric[0] == 1 else nothing
+        store(slots.span[slot], np.uint64(first), choose(least < nothing, least, spread(np.float32(0.0))))
+        store(slots.span[slot], np.uint64(each + first), most)
+
+
+@lean_kernel
 def begin_search(slots, slot, mesh, goals, points, scratch, goal, width, x, y, polygon, is_shared):
     """Set a slot up to search for a path to a goal from a point;
     a shared slot that already serves this goal keeps what it knows.
@@ -331,6 +377,8 @@ def begin_search(slots, slot, mesh, goals, points, scratch, goal, width, x, y, p
         flood_of(scratch, slot)
     )  # fmt: skip
     header[slot, BEST_NODE], header[slot, STRAIGHT] = -2 - piece, 0
+    if is_shared == 0:
+        _note_start(slots, slot, mesh, points)
     if keeps_tree:
         for node in range(
             points.start[mesh.polygon_start[polygon]], points.start[mesh.polygon_start[polygon + 1]]

@@ -1,11 +1,12 @@
 """What is left of a path at least, known from landmarks ([Goldberg 2005]).
 
-How far it is to some places is worked out for every vertex of the mesh before the first search. A path from p
-to s is at least as long as the two differ in their distances to any of these places. On large ground with
-many walls that says far more than the straight line: searches leave out ground that leads elsewhere.
+How far it is to some places is worked out for all of a mesh before the first search. A path from p to s is at
+least as long as the two differ in their distances to any of these places. On large ground with many walls
+that says far more than the straight line: searches leave out ground that leads elsewhere.
 
-Lengths are those for points, and without walls that come later: so nothing is left out that a shortest path
-of any agent could lead over.
+Distances are those for points, and without walls that come later: so nothing is left out that a shortest path
+of any agent could lead over. `optimal` has them for the vertices of the mesh, `mesh` for the points of
+portals that its paths lead over: what a path over such points costs.
 """
 
 # mypy: allow-untyped-defs
@@ -19,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.lengths import hypots
-from crowdsim.kernels.decorator import inlined_kernel
+from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.kernels.simd import choose, greatest, load, spread, store
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.tunable import param
 
-# On ground of fewer polygons a search is over before landmarks could spare anything.
-LEAST_POLYGONS = 400
+# On ground of fewer polygons, or points of portals, a search is over before landmarks could spare anything.
+LEAST_POLYGONS = LEAST_POINTS = 400
 LANES = 16  # Landmarks that are compared at once.
 # Of float32, relative to the longest distance: what eight roundings are off at most, and as much again.
 ROUNDING = 2.0**-20
@@ -42,53 +43,68 @@ class LandmarkParameters:
         high=64,
         is_later=True,
         source="[Goldberg 2005]",
-        why="places to which all distances are known before the run, on ground of 400 polygons and more that "
-        "stays as it is: more spare searches ground that leads elsewhere and take 4 bytes each for each "
-        "corner of the ground; paths are as short with each number, 0 is none",
+        why="places to which all distances are known before the run, on ground of 400 polygons (under mesh "
+        "400 points of portals) and more that stays as it is: more spare searches ground that leads "
+        "elsewhere and take 4 bytes each for each corner of the ground (under mesh for each point); paths "
+        "are as short with each number, 0 is none",
     )
 
 
 class Landmarks(NamedTuple):
-    """How far it is from each vertex of a mesh to landmarks.
+    """How far it is from places to landmarks.
 
     Attributes
     ----------
-    distance : (nv k,) float32, m
-        k of each vertex, `LANES` of them or a multiple of it; nan where there are not so many landmarks, no
-        path leads, or it is not as far on all sides of the vertex.
+    distance : (n k,) float32, m
+        k of each place, `LANES` of them or a multiple of it; nan where there are not so many landmarks, no
+        path leads, or it is not known.
     each : (1,) int64
         k, or 0 without landmarks.
     slack : (1,) float64, m
         What rounding may have made of a difference of these.
+    is_symmetric : (1,) uint8
+        Whether paths cost the same in both directions.
     """
 
     distance: NDArray[np.float32]
     each: NDArray[np.int64]
     slack: NDArray[np.float64]
+    is_symmetric: NDArray[np.uint8]
+
+
+def pack_landmarks(mesh: NavMesh, distance: NDArray[np.float64], *, is_symmetric: bool = True) -> Landmarks:
+    """Return landmarks by the distances (m) of places on a mesh to them, (n, k), inf or nan where they are
+    not known.
+    """
+    count = distance.shape[1]
+    each = -(-count // LANES) * LANES
+    extent = float(hypots(*np.ptp(mesh.vertex[:, :2], axis=0)))
+    slack = ROUNDING * max(extent, float(distance[np.isfinite(distance)].max(initial=0.0)))
+    made = np.full((len(distance), each), np.nan, dtype=np.float32)
+    made[:, :count] = np.where(np.isfinite(distance), distance, np.nan)
+    return Landmarks(
+        made.reshape(-1), np.array([each]), np.array([slack]), np.array([is_symmetric], dtype=np.uint8)
+    )
 
 
 def landmarks_of(mesh: NavMesh, distance: NDArray[np.float64]) -> Landmarks:
-    """Return landmarks by the distances (m) from where the half-edges begin, in their polygons, (ne, k), inf
-    where no path leads.
+    """Return landmarks of vertices by the distances (m) from where the half-edges begin, in their polygons,
+    (ne, k), inf where no path leads.
     """
-    count = distance.shape[1]
-    each, vertices = -(-count // LANES) * LANES, len(mesh.vertex)
-    extent = float(hypots(*np.ptp(mesh.vertex[:, :2], axis=0)))
-    slack = ROUNDING * max(extent, float(distance[np.isfinite(distance)].max(initial=0.0)))
     order = np.argsort(mesh.edge_vertex, kind="stable")
     vertex, first = np.unique(mesh.edge_vertex[order], return_index=True)
-    made = np.full((vertices, each), np.nan, dtype=np.float32)
+    of_vertex = np.full((len(mesh.vertex), distance.shape[1]), np.nan)
     for landmark, away in enumerate(distance.T):
         low, high = np.minimum.reduceat(away[order], first), np.maximum.reduceat(away[order], first)
         # Two parts of the ground may touch at a vertex: then it is farther on one side of it.
-        is_known = high <= low + 0.25 * slack
-        made[vertex[is_known & np.isfinite(low)], landmark] = low[is_known & np.isfinite(low)]
-    return Landmarks(made.reshape(-1), np.array([each]), np.array([slack]))
+        is_known = high <= low * (1.0 + 0.25 * ROUNDING)
+        of_vertex[vertex[is_known], landmark] = low[is_known]
+    return pack_landmarks(mesh, of_vertex)
 
 
-def no_landmarks(mesh: NavMesh) -> Landmarks:
-    """Return none."""
-    return landmarks_of(mesh, np.zeros((mesh.edge_count, 0)))
+NO_LANDMARKS = Landmarks(
+    np.zeros(0, dtype=np.float32), np.zeros(1, dtype=np.int64), np.zeros(1), np.ones(1, dtype=np.uint8)
+)
 
 
 @inlined_kernel
@@ -116,7 +132,7 @@ def least_from_line(landmarks, span, a, b, length):
     place of `note_distances` is at least; less than 0 where nothing is known.
 
     A point of that line is as far from a landmark as (a + b + the length) / 2 at most, if a and b are the
-    distances of the ends, and (a + b - the length) / 2 at least. Of one vertex it is a itself.
+    distances of the ends, and (a + b - the length) / 2 at least.
     """
     each, half = landmarks.each[0], spread(np.float32(0.5))
     apart = spread(np.float32(0.0))
@@ -130,3 +146,20 @@ def least_from_line(landmarks, span, a, b, length):
         more = choose(nearer > farther, nearer, farther)
         apart = choose(more > apart, more, apart)
     return np.float64(greatest(apart)) - landmarks.slack[0] - 0.5 * length
+
+
+@lean_kernel
+def least_from_place(landmarks, span, place):
+    """Return how long a path from one of the places with distances to that whose distances lie in `span`, see
+    `note_distances`, is at least; less than 0 where nothing is known.
+    """
+    each, apart = landmarks.each[0], spread(np.float32(0.0))
+    for first in range(0, each, LANES):
+        distance = load(landmarks.distance, np.uint64(place * each + first))
+        nearer, farther = (
+            load(span, np.uint64(first)) - distance,
+            distance - load(span, np.uint64(each + first)),
+        )
+        more = choose(nearer > farther, nearer, farther)
+        apart = choose(more > apart, more, apart)
+    return np.float64(greatest(apart)) - landmarks.slack[0]

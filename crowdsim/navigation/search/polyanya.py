@@ -28,7 +28,7 @@ from crowdsim.navigation.mesh.mesh import is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH
 from crowdsim.navigation.search.dead_ends import mark_chains
 from crowdsim.navigation.search.goal_entries import cheapest_piece_here, choose_piece, flood_of, set_up_slot
-from crowdsim.navigation.search.landmarks import least_from_line, note_distances
+from crowdsim.navigation.search.landmarks import least_from_line, least_from_place, note_distances
 from crowdsim.navigation.search.polyanya_goal import (
     can_arrive,
     interval_of_stretch,
@@ -252,8 +252,8 @@ def _let_wait(slots, slot, mesh, first, may_go_on, known_root):
                 ahead += least_path_to_edge(root, ax, ay, bx, by)
             if root.kind >= 0 and root.kind != known_root:
                 if root.kind != last_root:
-                    last_root, vertex = root.kind, root.kind // 2
-                    from_root = least_from_line(slots.landmarks, span, vertex, vertex, 2.0 * abs(root.side))
+                    last_root = root.kind
+                    from_root = least_from_place(slots.landmarks, span, root.kind // 2) - abs(root.side)
                 ahead = max(ahead, from_root)
             ahead += interval.cost + interval.extra
             # Paths by it are at least as long as those by the one that it comes from; so bounds of intervals

@@ -28,7 +28,7 @@ from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.bottleneck_forest import BottleneckForest, build_forest
 from crowdsim.navigation.search.dead_ends import Regions, find_regions
 from crowdsim.navigation.search.heap import least_of_four
-from crowdsim.navigation.search.landmarks import Landmarks, no_landmarks
+from crowdsim.navigation.search.landmarks import NO_LANDMARKS, Landmarks
 from crowdsim.navigation.search.polyanya_intervals import (
     LEAST_SLACK_M,
     STRAIGHT,
@@ -221,7 +221,7 @@ def _of_mesh(mesh: NavMesh, landmarks: Landmarks | None) -> list[Any]:
         np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64),
         build_forest(mesh),
         regions,
-        no_landmarks(mesh) if landmarks is None else landmarks,
+        NO_LANDMARKS if landmarks is None else landmarks,
     ]
 
 

@@ -99,3 +99,13 @@ def place_points(mesh: NavMesh, apart_m: float = APART_M, most: int = MOST_POINT
     return PortalPoints(
         start.astype(np.int32), edge.astype(np.int32), begin[lower] + share * (end[lower] - begin[lower])
     )
+
+
+def points_beyond(mesh: NavMesh, points: PortalPoints) -> NDArray[np.int64]:
+    """Return for each point the number that the same place has as a point of the other side of its portal,
+    (n,).
+    """
+    edge = points.edge
+    twin, which = mesh.edge_twin[edge], np.arange(len(edge)) - points.start[edge]
+    count = points.start[edge + 1] - points.start[edge]
+    return (points.start[twin] + count - 1 - which).astype(np.int64)
