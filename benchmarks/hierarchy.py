@@ -5,7 +5,8 @@ expansions, time to a path, lengths, and how long it takes to build its graph, a
     python benchmarks/hierarchy.py --size 2000 --queries 1000 --tile 125 --workspace 8
 
 All planners answer the same queries in one run, a block each in turn, every query with a search of its own,
-on one thread. Times are CPU times of the process. Starts and goals are drawn from the ground, evenly.
+on one thread; flat ones without landmarks, and with them where the ground is not too large. Times are CPU
+times of the process. Starts and goals are drawn from the ground, evenly.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.planning.portals import FoundCorridors
 from crowdsim.navigation.planning.protocol import ALL, Asked
+from crowdsim.navigation.search.landmarks import LandmarkParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.tiles.make import build_tiles
 
@@ -96,6 +98,12 @@ def main() -> None:
     )
     alone, team = ShareParameters(share_searches=False), Team(1)
     planners = {kind: MeshPlanner(mesh, goals, alone, kind) for kind in ("mesh", "optimal")}
+    for kind in ("mesh", "optimal"):  # where the ground is not too large for landmarks
+        begin = time.perf_counter()
+        planner = MeshPlanner(mesh, goals, alone, kind, landmarks=LandmarkParameters().landmarks)
+        if planner._searches._slots.landmarks.each[0]:
+            planners[f"{kind}, landmarks"] = planner
+            print(f"landmarks for {kind} found in {time.perf_counter() - begin:.2f} s", flush=True)
     compile_all()
     planner_module.LEAST_KEPT_AREAS = 10**9  # the disk cache has nothing of it
     begin = time.perf_counter()
@@ -140,7 +148,7 @@ def main() -> None:
         ratio = lengths[kind][found] / lengths["optimal"][found] - 1.0
         shares = f"1 : {made_of['mesh'] / made_of[kind]:.1f} and 1 : {spent['mesh'] / spent[kind]:.1f}"
         print(
-            f"  {kind:<13} {made_of[kind] / count:9,.0f} expansions a path, "
+            f"  {kind:<18} {made_of[kind] / count:9,.0f} expansions a path, "
             f"{1e3 * spent[kind] / count:7.2f} ms, {shares} of flat A*; longer than optimal by "
             f"{100 * ratio.mean():.2f} %, at most {100 * ratio.max():.2f} %"
         )
