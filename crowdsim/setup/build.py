@@ -581,7 +581,7 @@ def planner_of(built: Built, chosen: Chosen, own: OwnGround, standing: Sequence[
                 world.mesh,
                 own.watchers,
                 built.mesh_build.key if mesh is built.mesh_build.mesh else b"",
-                mesh is built.mesh_build.mesh and not built.scenario.geometry.areas and world.tiles is None,
+                mesh is built.mesh_build.mesh and world.tiles is None,
             ),
             chosen,
         )

@@ -38,7 +38,8 @@ LEAST_CONES = 16
 # Points of portals; with more, trees take seconds before the first tick.
 MOST_POINTS = 1 << 17
 AT_ONCE = 2  # Trees that grow side by side; more take more room.
-# The last mesh and its landmarks: an obstacle that stood on it may go, and then it is the ground again.
+# The last mesh and its landmarks: an obstacle that stood on it may go, or a door that was shut open, and then
+# it is the ground again.
 _last: list[tuple[NavMesh, dict[tuple[object, ...], Landmarks | None]]] = []
 
 

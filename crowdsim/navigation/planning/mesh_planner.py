@@ -366,7 +366,7 @@ def _class_borders(mesh: NavMesh, goals: GoalPieces) -> NDArray[np.float64]:
 
 
 def _make(kind: str, ground: PlannerGround, values: Values) -> MeshPlanner:
-    known = values.parameters(LandmarkParameters).landmarks if ground.stays else 0
+    known = values.parameters(LandmarkParameters).landmarks if ground.is_first else 0
     shares = values.parameters(ShareParameters)
     if kind == "optimal":
         return MeshPlanner(ground.mesh, ground.goals, shares, kind, landmarks=known, key=ground.key)

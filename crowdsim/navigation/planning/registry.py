@@ -35,8 +35,8 @@ class PlannerGround(NamedTuple):
         Agents that paths hide from, where they are now.
     key : bytes
         Hash of what the mesh was made of; empty where it is not in the disk cache.
-    stays : bool
-        Whether this is the ground at the beginning, and only obstacles that come to stand can change it.
+    is_first : bool
+        Whether this is the ground at the beginning, in one piece.
     """
 
     mesh: NavMesh
@@ -46,7 +46,7 @@ class PlannerGround(NamedTuple):
     whole: NavMesh | None = None
     watchers: Watchers | None = None
     key: bytes = b""
-    stays: bool = False
+    is_first: bool = False
 
 
 class Values(Protocol):

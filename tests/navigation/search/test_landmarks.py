@@ -296,13 +296,11 @@ def landmarks_in(document, *sets):
         return count_of(paths.planner._searches._slots.landmarks)
 
 
-def test_scenarios_have_landmarks_on_large_ground_that_stays_as_it_is():
-    door = {"name": "door", "area": {"box": [1, 1, 2, 2]}}
-    closing = {**FOREST, "geometry": {**FOREST["geometry"], "areas": [door]}}
+def test_scenarios_have_landmarks_on_large_ground_in_one_piece():
     assert landmarks_in(FOREST) == 32
     assert landmarks_in(FOREST, "navigation.landmarks=3") == 3
     assert landmarks_in(FOREST, "navigation.landmarks=0") == 0
-    assert landmarks_in(closing) == landmarks_in(FOREST, "navigation.tile_size=20") == 0
+    assert landmarks_in(FOREST, "navigation.tile_size=20") == 0
 
 
 def test_runs_by_landmarks_are_the_same_on_threads_and_from_saved_states():
@@ -316,6 +314,29 @@ def test_while_an_obstacle_stands_there_are_none_and_after_it_those_of_before(mo
     assert_same_on_threads_and_from_saved_states(scene, 50, (3, 9, 12, 22))
     with simulation(scene) as run:
         monkeypatch.setattr(finding, "distances_to_landmarks", None)  # they are known by now
+        counts = []
+        for _ in range(25):
+            run.step()
+            (paths,) = run.world.planning.paths
+            counts.append(count_of(paths.planner._searches._slots.landmarks))
+    assert counts[0] == counts[-1] == 32 and counts.count(0) > 5
+
+
+@pytest.mark.parametrize("kind", ["optimal", "mesh"])
+@pytest.mark.parametrize("is_open", [True, False])
+def test_while_a_door_is_not_as_at_the_beginning_there_are_none(kind, is_open, monkeypatch):
+    """Shut where it was open, distances would be too short; open where it was shut, too long."""
+    door = {"name": "door", "area": {"box": [32.0, 29.9, 33.0, 33.2]}, "available": is_open}
+    first, then = ("close", "open") if is_open else ("open", "close")
+    scene = {
+        **FOREST,
+        "geometry": {**FOREST["geometry"], "areas": [door]},
+        "events": [{"at": 0.5, first: "door"}, {"at": 1.5, then: "door"}],
+        "navigation": {"kind": kind, "share_searches": False},
+    }
+    assert_same_on_threads_and_from_saved_states(scene, 45, (3, 9, 12, 22))
+    with simulation(scene) as run:
+        monkeypatch.setattr(finding, "_far_apart", None)  # they are known by now
         counts = []
         for _ in range(25):
             run.step()

@@ -275,13 +275,11 @@ def landmarks_in(document, *sets):
         return count_of(paths.planner._searches._slots.landmarks)
 
 
-def test_scenarios_have_landmarks_on_ground_that_stays_as_it_is():
-    door = {"name": "door", "area": {"box": [1, 1, 2, 2]}}
-    closing = {**BY_MESH, "geometry": {**BY_MESH["geometry"], "areas": [door]}}
+def test_scenarios_have_landmarks_on_ground_in_one_piece_that_has_no_prices():
     assert landmarks_in(BY_MESH) == 32
     assert landmarks_in(BY_MESH, "navigation.landmarks=3") == 3
     assert landmarks_in(BY_MESH, "navigation.landmarks=0") == 0
-    assert landmarks_in(closing) == landmarks_in(BY_MESH, "navigation.tile_size=20") == 0
+    assert landmarks_in(BY_MESH, "navigation.tile_size=20") == 0
     lawn = [{"name": "lawn", "area": {"box": [0, 0, 3, 60]}}]
     priced = {**BY_MESH, "navigation": {"kind": "mesh", "prices": {"lawn": 2.0}}}
     assert landmarks_in({**priced, "geometry": {**BY_MESH["geometry"], "terrain": lawn}}) == 0
