@@ -219,7 +219,7 @@ class AreaSearches(Searches):
         Areas that were measured, and not known.
     """
 
-    share_at = 2
+    share_at = share_together = 2
 
     def __init__(
         self,

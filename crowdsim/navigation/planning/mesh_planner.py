@@ -85,8 +85,9 @@ def bounds_on(mesh: NavMesh, goals: GoalPieces) -> dict[str, tuple[Any, Any]]:
 
 
 NO_KEY = -1  # Keys of goals and width classes are 0 and more.
-# first agent; requests, without its later ones
-_KNOWN = np.dtype([("key", "i8"), ("entity", "i8"), ("width", "f8"), ("count", "i8")])
+# first agent; requests, without its later ones; how many of those that came together are still to be made
+_KNOWN = np.dtype([("key", "i8"), ("entity", "i8"), ("width", "f8"), ("count", "i4"), ("together", "i4")])
+_MOST_COUNTED = 1 << 30  # More are not told apart.
 
 
 class MeshPlanner(SlotPlanner):
@@ -254,19 +255,25 @@ class MeshPlanner(SlotPlanner):
     def _as_first(
         self, key: NDArray[np.int64], width: NDArray[np.float64]
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """Return which requests share trees, since so many others are for the same that it pays, and the
-        width (m) that each is searched with.
+        """Return which requests, that are made now, share trees, since so many others are for the same that
+        it pays, and the width (m) that each is searched with.
         """
         place = np.searchsorted(self._known["key"], key)
         # one that was not noted, or has been forgotten since, is the only one of its kind
-        known = np.append(self._known, np.array([(NO_KEY, 0, 0.0, 0)], dtype=_KNOWN))[place]
-        shares: NDArray[np.bool_] = (known["key"] == key) & (known["count"] + 1 >= self._searches.share_at)
+        known = np.append(self._known, np.array([(NO_KEY, 0, 0.0, 0, 0)], dtype=_KNOWN))[place]
+        is_known = known["key"] == key
+        are_many = (known["count"] + 1 >= self._searches.share_at) | (known["together"] > 0)
+        shares: NDArray[np.bool_] = is_known & are_many
+        made = np.bincount(place[is_known], minlength=len(self._known))
+        self._known["together"] = np.maximum(0, self._known["together"] - made)
         if self.searches_as_first:
             width = np.where(shares, known["width"], width)
         return shares, width
 
     def _note(self, key: NDArray[np.int64], entity: NDArray[np.int64], width: NDArray[np.float64]) -> None:
-        """Note which goals and widths are requested, and by how many others than the first."""
+        """Note which goals and widths are requested, by how many others than the first, and how many come
+        together, where these are many.
+        """
         first, group, number = group_equal(key)
         ascending = np.argsort(key[first], kind="stable")
         first, number = first[ascending], number[ascending]
@@ -285,7 +292,9 @@ class MeshPlanner(SlotPlanner):
         own = np.bincount(
             inverse, weights=entity == self._known["entity"][place][inverse], minlength=len(unique)
         ).astype(np.int64)
-        self._known["count"][place] += number - own
+        together = np.where(number >= self._searches.share_together, number, 0)
+        for name, more in (("count", number - own), ("together", together)):
+            self._known[name][place] = np.minimum(self._known[name][place] + more, _MOST_COUNTED)
 
     def _serve(self, team: Team, work: Work) -> None:
         self._searches.serve(team, self._own, work)
@@ -317,7 +326,13 @@ class MeshPlanner(SlotPlanner):
         known = saved.records(
             "known_",
             _KNOWN,
-            {"key": (0, MOST), "entity": (0, MOST), "width": (0.0, 2.0 * WIDEST_M), "count": (0, MOST)},
+            {
+                "key": (0, MOST),
+                "entity": (0, MOST),
+                "width": (0.0, 2.0 * WIDEST_M),
+                "count": (0, _MOST_COUNTED),
+                "together": (0, _MOST_COUNTED),
+            },
         )
         saved.require(ascends(known["key"]), "known_key", "keys have to ascend")
         self._restore(saved, bounds_on(self.mesh, self.goals))

@@ -102,6 +102,10 @@ EDGES_A_REQUEST = 4
 # Requests from which on they are shared on any mesh. In a large building a search costs a fifteenth of a
 # tree, whatever its size; in a hall of pillars a four-hundredth.
 MOST_ALONE = 256
+# The same of requests that come together: their tree need not be kept for others. With landmarks a tree costs
+# as much as 16 searches (rooms), 32 (game maps), 70 (the building) or 150 (1,600 pillars). Larger lets crowds
+# search one by one for two to six times as long, smaller grows trees among pillars that do not pay.
+MOST_TOGETHER = 64
 
 
 class Searches(ABC):
@@ -110,11 +114,12 @@ class Searches(ABC):
     Attributes
     ----------
     mesh : NavMesh
-    share_at : int
-        Requests for one goal by agents that can share a tree from which on one is made.
+    share_at, share_together : int
+        Requests for one goal by agents that can share a tree from which on one is made: in all, and at once.
     """
 
     share_at: int
+    share_together: int
     _slots: Any
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
@@ -341,7 +346,7 @@ class MiddleSearches(Searches):
     points : PortalPoints
     """
 
-    share_at = 2
+    share_at = share_together = 2
 
     def __init__(
         self, mesh: NavMesh, goals: GoalPieces, count: int, points: PortalPoints | None = None
@@ -416,10 +421,11 @@ class OptimalSearches(Searches):
     ) -> None:
         super().__init__(mesh, goals, count)
         self._landmarks = landmarks
-        self.share_at = (
-            max(2, min(MOST_ALONE, mesh.edge_count // EDGES_A_REQUEST))
+        self.share_at, self.share_together = (
+            max(2, min(most, mesh.edge_count // EDGES_A_REQUEST))
             if TREE_CONES * mesh.edge_count < MOST_INTERVALS
             else 1 << 40
+            for most in (MOST_ALONE, MOST_TOGETHER)
         )
         self._rims: Rims = find_rims(mesh, goals)
         self._least = max(256, mesh.edge_count)  # room of a slot
