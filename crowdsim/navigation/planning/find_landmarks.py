@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from contextlib import closing
 
@@ -73,7 +74,8 @@ def find_point_landmarks(
     def found(cost: NDArray[np.float64]) -> Landmarks:
         return pack_landmarks(mesh, cost, is_symmetric=searches.is_symmetric)
 
-    what = ("points", len(points.edge), float(points.point.sum()), costs, count)
+    at = hashlib.blake2b(points.edge.tobytes() + points.point.tobytes(), digest_size=16).hexdigest()
+    what = ("points", at, costs, count)
     return _known(mesh, what, key, lambda: _costs_to_landmarks(searches, count), found)
 
 

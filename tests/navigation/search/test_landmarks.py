@@ -307,19 +307,24 @@ def test_runs_by_landmarks_are_the_same_on_threads_and_from_saved_states():
     assert_same_on_threads_and_from_saved_states(FOREST, 50, (3, 11, 25))
 
 
-def test_while_an_obstacle_stands_there_are_none_and_after_it_those_of_before(monkeypatch):
-    """They were found anew in the tick in which it came, and in that in which it went."""
-    cart = {"name": "cart", "shape": {"disc": 0.4}, "path": [[31.9, 32.3]], "stands_after": 0.2}
-    scene = {**FOREST, "obstacles": [{**cart, "appears": 0.5, "vanishes": 1.5}]}
-    assert_same_on_threads_and_from_saved_states(scene, 50, (3, 9, 12, 22))
+def assert_gone_for_a_while(scene, monkeypatch):
+    """In a run there are 32 landmarks, then none, then 32 again, which are not found anew."""
     with simulation(scene) as run:
-        monkeypatch.setattr(finding, "distances_to_landmarks", None)  # they are known by now
+        monkeypatch.setattr(finding, "_far_apart", None)  # they are known by now
         counts = []
         for _ in range(25):
             run.step()
             (paths,) = run.world.planning.paths
             counts.append(count_of(paths.planner._searches._slots.landmarks))
     assert counts[0] == counts[-1] == 32 and counts.count(0) > 5
+
+
+def test_while_an_obstacle_stands_there_are_none_and_after_it_those_of_before(monkeypatch):
+    """They were found anew in the tick in which it came, and in that in which it went."""
+    cart = {"name": "cart", "shape": {"disc": 0.4}, "path": [[31.9, 32.3]], "stands_after": 0.2}
+    scene = {**FOREST, "obstacles": [{**cart, "appears": 0.5, "vanishes": 1.5}]}
+    assert_same_on_threads_and_from_saved_states(scene, 50, (3, 9, 12, 22))
+    assert_gone_for_a_while(scene, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", ["optimal", "mesh"])
@@ -335,14 +340,7 @@ def test_while_a_door_is_not_as_at_the_beginning_there_are_none(kind, is_open, m
         "navigation": {"kind": kind, "share_searches": False},
     }
     assert_same_on_threads_and_from_saved_states(scene, 45, (3, 9, 12, 22))
-    with simulation(scene) as run:
-        monkeypatch.setattr(finding, "_far_apart", None)  # they are known by now
-        counts = []
-        for _ in range(25):
-            run.step()
-            (paths,) = run.world.planning.paths
-            counts.append(count_of(paths.planner._searches._slots.landmarks))
-    assert counts[0] == counts[-1] == 32 and counts.count(0) > 5
+    assert_gone_for_a_while(scene, monkeypatch)
 
 
 CITY = {

@@ -24,7 +24,7 @@ from crowdsim.navigation.search.portal_points import PointParameters, place_poin
 from crowdsim.navigation.search.sharing import ShareParameters
 from tests.crowds import assert_same_on_threads_and_from_saved_states, simulation
 from tests.navigation.houses import random_house, spots, whole_mesh
-from tests.navigation.search.test_landmarks import CITY, FOREST, count_of, walls_with_gaps
+from tests.navigation.search.test_landmarks import CITY, FOREST, count_of, landmarks_in, walls_with_gaps
 from tests.navigation.worlds import free_points, located, point_goals, random_ground, rooms
 from tests.reference import search as twin
 
@@ -266,13 +266,6 @@ def test_few_points_and_too_many_have_none(monkeypatch):
 
 
 BY_MESH = {**FOREST, "navigation": {"kind": "mesh", "share_searches": False}}
-
-
-def landmarks_in(document, *sets):
-    """How many landmarks the planner of a scenario has."""
-    with simulation(document, sets=list(sets)) as run:
-        (paths,) = run.world.planning.paths
-        return count_of(paths.planner._searches._slots.landmarks)
 
 
 def test_scenarios_have_landmarks_on_ground_in_one_piece_that_has_no_prices():
