@@ -62,23 +62,38 @@ class PlaceParameters:
     )
 
 
+class Far(NamedTuple):
+    """Walkers that are farther than `FAR_M` from all places.
+
+    Attributes
+    ----------
+    row : (r,) int32
+    parts : (p, 2) int64
+        They are those from ``row[parts[i, 0]]`` on, before ``row[parts[i, 1]]``.
+    position : (n, 2) float64, m
+        Of all agents.
+    """
+
+    row: NDArray[np.int32]
+    parts: NDArray[np.int64]
+    position: NDArray[np.float64]
+
+
 class FreePlaces(NamedTuple):
     """Places, which of them are free, and how far walkers are from these; see `rank_places`.
 
     Attributes
     ----------
     point : (n, 2) float64, m
-    axis : int
     near : (2, w) float64, m
-    far : (2, f) float64, m
+    far : Far
     distance : (n,) float64, m
     is_known : (n,) bool
     """
 
     point: NDArray[np.float64]
-    axis: int
     near: NDArray[np.float64]
-    far: NDArray[np.float64]
+    far: Far
     distance: NDArray[np.float64]
     is_known: NDArray[np.bool_]
 
@@ -123,42 +138,34 @@ def find_free(place, axis, order, standing, distance):
 
 
 @inlined_kernel
-def _nearest(walking, along, across, enough):
-    """Return the distance to the nearest walker, m, inf without one, and whether it is that: the search ends
-    with any that is nearer than `enough`.
+def _nearest(walking, x, y, enough):
+    """Return the distance to the nearest walker, m, inf without one; whether it is that, since the search
+    ends with any that is nearer than `enough`; and which walker it is, -1 for none.
     """
-    least, known = np.inf, np.inf
-    right = np.searchsorted(walking[0], along)
-    left = right - 1
-    while left >= 0 or right < walking.shape[1]:
-        if right >= walking.shape[1] or (left >= 0 and along - walking[0, left] <= walking[0, right] - along):
-            other = left
-            left -= 1
-        else:
-            other = right
-            right += 1
-        off, beside = walking[0, other] - along, walking[1, other] - across
-        if off * off > least:
-            break
-        if off * off + beside * beside < least:
-            least = off * off + beside * beside
-            known = np.sqrt(least)
-            if known < enough:
-                return known, False
-    return known, True
-
-
-@inlined_kernel
-def _nearest_of_all(walking, x, y, known, enough):
-    """Return the same of walkers in any order, (2, w) with x and y, or what is `known` if that is less."""
-    least = known * known
+    least, known, nearest = np.inf, np.inf, -1
     for other in range(walking.shape[1]):
         off, beside = walking[0, other] - x, walking[1, other] - y
         if off * off + beside * beside < least:
-            least = off * off + beside * beside
+            least, nearest = off * off + beside * beside, other
             known = np.sqrt(least)
             if known < enough:
-                return known, False
+                return known, False, nearest
+    return known, True, nearest
+
+
+@inlined_kernel
+def _nearest_of_far(far, x, y, known, enough):
+    """Return the same of walkers in any order, or what is `known` if that is less."""
+    least = known * known
+    for part in range(far.parts.shape[0]):
+        for at in range(far.parts[part, 0], far.parts[part, 1]):
+            row = far.row[at]
+            off, beside = far.position[row, 0] - x, far.position[row, 1] - y
+            if off * off + beside * beside < least:
+                least = off * off + beside * beside
+                known = np.sqrt(least)
+                if known < enough:
+                    return known, False
     return known, True
 
 
@@ -195,22 +202,18 @@ def _is_better(worth, away, other_worth, other_away):
 
 
 @lean_kernel
-def rank_places(place, axis, near, far, distance, is_known, x, y, waited_for, away, scratch, order):
+def rank_places(place, near, far, distance, is_known, x, y, waited_for, away, scratch, order):
     """Find the best places for an agent: of so many of the nearest those farthest from walkers,
     then the others, the nearest first.
 
     Parameters
     ----------
     place : (n, 2) float64, m
-    axis : int
-        0: along is x and across is y; 1: the other way round.
     near : (2, w) float64, m
-        Where walkers near the places are, along and across, ascending along the axis. They are looked at from
-        a place on to both sides, until they are too far off along the axis alone: the axis decides about the
-        time that it takes, and about nothing else.
-    far : (2, f) float64, m
-        x and y of the others, which are farther than `FAR_M` from all places: they are looked at where no
-        walker is nearer than that.
+        x and y of walkers near the places. Their order decides about the time that it takes, and about
+        nothing else.
+    far : Far
+        The others are looked at where no walker is nearer than `FAR_M`.
     distance : (n,) float64, m
         In and out: to the nearest walker, inf without one, or anything larger; `TAKEN` for places that are
         taken.
@@ -254,7 +257,7 @@ def rank_places(place, axis, near, far, distance, is_known, x, y, waited_for, aw
         for i in range(distance.size):
             if distance[i] != TAKEN and away[i] < farthest:
                 ties -= 1
-    count = 0
+    count, last = 0, -1
     for i in range(distance.size):
         if distance[i] == TAKEN:
             continue
@@ -263,11 +266,14 @@ def rank_places(place, axis, near, far, distance, is_known, x, y, waited_for, aw
             is_near = True
             ties -= 1
         enough = scratch[order[count - 1]] if count == order.size else 0.0
+        if is_near and not is_known[i] and distance[i] >= enough and last >= 0:
+            # mostly the walker that was too near to the place before is too near to this one
+            off, beside = near[0, last] - place[i, 0], near[1, last] - place[i, 1]
+            distance[i] = min(distance[i], np.sqrt(off * off + beside * beside))
         if is_near and not is_known[i] and distance[i] >= enough:
-            along, across = place[i, axis], place[i, 1 - axis]
-            distance[i], is_known[i] = _nearest(near, along, across, enough)
+            distance[i], is_known[i], last = _nearest(near, place[i, 0], place[i, 1], enough)
             if is_known[i] and distance[i] > FAR_M:
-                distance[i], is_known[i] = _nearest_of_all(far, place[i, 0], place[i, 1], distance[i], enough)
+                distance[i], is_known[i] = _nearest_of_far(far, place[i, 0], place[i, 1], distance[i], enough)
         worth = distance[i] if is_near else 0.0
         scratch[i] = worth
         if worth < enough:
@@ -287,32 +293,33 @@ def rank_places(place, axis, near, far, distance, is_known, x, y, waited_for, aw
 
 
 @kernel
-def choose_places(rows, first, last, free, waited_for, mesh, polygon, position, radius, chosen):
-    """Let agents choose places in turn, until one gets to none straight.
+def choose_places(rows, free, waited_for, is_last, mesh, polygon, position, radius, chosen):
+    """Let agents choose places in turn.
 
     Parameters
     ----------
     rows : (k,) int64
         Of the agents.
-    first, last : int
-        Which of `rows` choose.
     free : FreePlaces
         In and out: what they choose is taken.
     waited_for : int
         How many agents are to come, the first of `rows` included. So many of the nearest places an agent
         chooses among: it takes the best that it gets to, see `rank_places`.
+    is_last : bool
+        Whether there are no other places for one that gets straight to none of these: it has none, and the
+        next chooses. Else it ends there.
     mesh : NavMesh
     polygon : (n,) int64
         Under all agents.
     position : (n, 2) float64, m
     radius : (n,) float64, m
     chosen : (k,) int64
-        Receives the places of those that have one.
+        Receives their places, -1 for none.
 
     Returns
     -------
     int
-        The first that has none, `last` if all have.
+        How many have chosen.
 
     Notes
     -----
@@ -325,13 +332,13 @@ def choose_places(rows, first, last, free, waited_for, mesh, polygon, position, 
         np.empty(3, dtype=np.int64),
         np.empty(0, dtype=np.int64),
     )
-    for turn in range(first, last):
+    for turn in range(rows.size):
         row = rows[turn]
         x, y = position[row, 0], position[row, 1]
         tried, ranked, best = 0, min(1, count), -1
         while best < 0:
             found = rank_places(
-                free.point, free.axis, free.near, free.far, free.distance, free.is_known, x, y,
+                free.point, free.near, free.far, free.distance, free.is_known, x, y,
                 waited_for - turn, away, scratch, order[:ranked],
             )  # fmt: skip
             while best < 0 and tried < found:
@@ -345,8 +352,9 @@ def choose_places(rows, first, last, free, waited_for, mesh, polygon, position, 
             if found < ranked or ranked == count:
                 break
             ranked = min(MORE * ranked, count)  # seldom: walls are in the way
-        if best < 0:
+        if best < 0 and not is_last:
             return turn
         chosen[turn] = best
-        free.distance[best] = TAKEN
-    return last
+        if best >= 0:
+            free.distance[best] = TAKEN
+    return rows.size

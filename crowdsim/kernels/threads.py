@@ -18,6 +18,7 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Callable
+from math import ceil
 from numbers import Integral
 from time import perf_counter_ns, thread_time_ns
 from typing import Any
@@ -33,9 +34,9 @@ from crowdsim.kernels.waiting import look_ns, looks_in, serve
 # What a range has to take to be given to a thread of its own, ns: that takes 3 to 7 us, or far more where the
 # thread sleeps. Smaller wakes threads for tiny scenes, larger idles cores.
 WORTH_NS = 10_000
-# Where ranges take longer than this, ns, there are more than one for each thread, up to so many: some rows
-# take longer than others, and cores are taken away for a while. A thread that is done early takes what is
-# left. Shorter ranges cost what a kernel sets up for each of them, 1 to 2 us.
+# Where ranges take longer than this, ns, there are more than one for each thread, up to so many, and as many
+# for one as for the other: some rows take longer than others, and cores are taken away for a while. A thread
+# that is done early takes what is left. Shorter ranges cost what a kernel sets up for each of them, 1 to 2 us.
 LONG_NS, RANGES_OF_A_THREAD = 50_000, 8
 # How long a thread looks for its next range before it sleeps, ns. Larger takes processor time while nothing
 # can be split, smaller has the system wake it more often. A thread that has worked for `BUSY` of the last
@@ -211,8 +212,9 @@ class _Pace:
         """
         taken_ns = work * self.alone_ns
         parts = min(threads, rows, int(taken_ns / WORTH_NS))
-        if parts == threads:
-            parts = max(parts, min(RANGES_OF_A_THREAD * threads, rows, int(taken_ns / LONG_NS)))
+        if parts == threads:  # of three ranges, one of two threads would do two
+            of_a_thread = min(RANGES_OF_A_THREAD, ceil(taken_ns / (LONG_NS * threads)))
+            parts = min(rows, of_a_thread * threads)
         if parts < 2 or not self._split_ns:
             return parts
         self._calls += 1

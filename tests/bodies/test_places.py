@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crowdsim.bodies.nudge import find_blocked_lines
-from crowdsim.bodies.places import FAR_M, TAKEN, FreePlaces, choose_places, find_free, rank_places
+from crowdsim.bodies.places import FAR_M, TAKEN, Far, FreePlaces, choose_places, find_free, rank_places
 from crowdsim.navigation.mesh.build import build_mesh
 from tests.navigation.worlds import free_points, located, rooms
 from tests.reference import places as twin
@@ -12,12 +12,10 @@ from tests.reference import places as twin
 FAR = 5.0
 
 
-def along(axis, found, *more):
-    """Return agents as the kernels take them: ascending along an axis, with the other coordinate next."""
-    found = np.reshape(np.asarray(found, dtype=np.float64), (-1, 2))
-    order = np.argsort(found[:, axis], kind="stable")
-    rows = [found[:, axis], found[:, 1 - axis], *(np.asarray(each, dtype=np.float64) for each in more)]
-    return np.array([row[order] for row in rows])
+def far_from(walking):
+    """Return walkers as those that are far, in two parts of a list."""
+    middle, rows = len(walking) // 3, np.arange(len(walking), dtype=np.int32)
+    return Far(rows[::-1].copy(), np.array([[0, middle], [middle, len(rows)]]), walking)
 
 
 def are_free(place, standing, reach, axis=0):
@@ -46,26 +44,24 @@ def test_a_place_at_the_very_reach_of_a_body_is_taken():
 class Ranking:
     """Places that several agents take, one after the other, with what was found for those before."""
 
-    def __init__(self, place, is_free, walking, axis):
-        self.place, self.axis = np.asarray(place, dtype=np.float64), axis
+    def __init__(self, place, is_free, walking):
+        self.place = np.asarray(place, dtype=np.float64)
         walking = np.reshape(walking, (-1, 2))
         far = np.all(np.abs(walking) > FAR + FAR_M, axis=1)
-        self.near, self.far = along(axis, walking[~far]), np.ascontiguousarray(walking[far].T)
+        self.near, self.far = np.ascontiguousarray(walking[~far].T), far_from(walking[far])
         self.distance = np.where(is_free, np.inf, TAKEN)
         self.is_known = np.zeros(len(place), dtype=bool)
 
     def best(self, x, y, waited_for, count):
         scratch, order = np.empty((2, len(self.place))), np.empty(count, dtype=np.int64)
         found = rank_places(
-            self.place, self.axis, self.near, self.far, self.distance, self.is_known, x, y, waited_for,
-            *scratch, order,
+            self.place, self.near, self.far, self.distance, self.is_known, x, y, waited_for, *scratch, order,
         )  # fmt: skip
         return order[:found].tolist()
 
 
-@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("seed", range(10))
-def test_places_are_ranked_as_the_naive_twin_ranks_them(seed, axis):
+def test_places_are_ranked_as_the_naive_twin_ranks_them(seed):
     random = np.random.default_rng(seed)
     size = int(random.integers(0, 120))
     spread = FAR if seed < 6 else 4.0 * FAR  # few walkers are near then
@@ -75,7 +71,7 @@ def test_places_are_ranked_as_the_naive_twin_ranks_them(seed, axis):
     is_free = random.random(size) < 0.7
     for waited_for in (1, 2, 7, size // 2 + 1, size + 1):
         for count in (1, 4, size + 1):
-            ranking, still_free = Ranking(place, is_free, walking, axis), is_free.copy()
+            ranking, still_free = Ranking(place, is_free, walking), is_free.copy()
             for x, y in random.uniform(-FAR, FAR, (4, 2)):
                 found = ranking.best(x, y, waited_for, count)
                 assert found == twin.rank_places(place.tolist(), still_free, walking, x, y, waited_for, count)
@@ -87,16 +83,9 @@ def test_places_are_ranked_as_the_naive_twin_ranks_them(seed, axis):
             assert np.all(ranking.distance[still_free] >= off[still_free])
 
 
-def test_far_walkers_on_one_line_across_are_all_looked_at():
-    walking = [(0.0, y) for y in np.linspace(5.0, -1.0, 50)]
-    ranking = Ranking([(0.0, 0.0)], [True], walking, axis=0)
-    assert ranking.best(0.0, 0.0, 1, 1) == [0]
-    assert ranking.distance[0] == pytest.approx(min(abs(y) for _, y in walking))
-
-
 def test_of_places_near_walkers_only_so_much_is_found_that_others_are_better():
     place = [(float(x), 0.0) for x in range(100)]
-    ranking = Ranking(place, [True] * 100, [(float(x), 1.0) for x in range(50, 100)], axis=0)
+    ranking = Ranking(place, [True] * 100, [(float(x), 1.0) for x in range(50, 100)])
     assert ranking.best(0.0, 0.0, 100, 1) == [0] and np.flatnonzero(ranking.is_known).tolist() == [0]
 
 
@@ -116,15 +105,25 @@ def test_agents_choose_in_turn_among_the_places_that_they_get_to_straight(seed):
             0, len(place), here, mesh, polygon[start], points[start], place, radii[: len(place)], blocked[row]
         )
     free = FreePlaces(
-        place, 0, along(0, walking), np.empty((2, 0)), np.where(is_free, np.inf, TAKEN),
+        place, np.ascontiguousarray(walking.T), far_from(np.empty((0, 2))), np.where(is_free, np.inf, TAKEN),
         np.zeros(len(place), dtype=bool),
     )  # fmt: skip
     chosen, first, taken = np.empty(20, dtype=np.int64), 0, 0
+    known = free.distance.copy()
     while first < 20:
-        done = choose_places(np.arange(20), first, 20, free, 21, mesh, polygon, points, radii, chosen)
+        count = choose_places(
+            np.arange(first, 20), free, 21 - first, False, mesh, polygon, points, radii, chosen[first:]
+        )
         gets_to = blocked[first:] == 0
         expected = twin.choose_places(agents[first:], place.tolist(), is_free, walking, 21 - first, gets_to)
-        assert chosen[first:done].tolist() == expected
+        assert chosen[first : first + count].tolist() == expected
         is_free[expected], taken = False, taken + len(expected)
-        first = done + 1  # it gets to none
+        first += count
+        if first < 20:  # it gets to none
+            chosen[first] = -1
+            first += 1
     assert np.array_equal(free.distance != TAKEN, is_free) and 0 < taken < 20
+    again, all_at_once = free._replace(distance=known, is_known=np.zeros(len(place), bool)), np.empty(20, int)
+    given = mesh, polygon, points, radii, all_at_once
+    assert choose_places(np.arange(20), again, 21, True, *given) == 20
+    assert np.array_equal(all_at_once, chosen)

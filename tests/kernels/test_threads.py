@@ -168,7 +168,8 @@ def test_what_the_first_calls_of_a_run_say_wrongly_is_soon_put_right():
     [
         (1_000, 5, 1),  # not worth it
         (1_000, 30, 2),  # a range for each thread
-        (1_000, 240, 4),  # ranges of 50 us at least
+        (1_000, 140, 4),  # three would leave one thread with two of them, and the other with one
+        (1_000, 240, 6),  # ranges of 50 us at most
         (100_000, 1_000, 2 * threads.RANGES_OF_A_THREAD),
         (3, 10_000_000, 3),  # no more than there are rows
     ],

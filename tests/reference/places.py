@@ -1,6 +1,6 @@
 """Twins of which places are free, how far they are from walkers, all against all, and which are the best.
-Kernels: find_free, rank_places, choose_places, survey_region, joined, sorted_along, split_coming,
-distances_of_free, send_in.
+Kernels: find_free, rank_places, choose_places, survey_region, walkers_near, standing_places, settle,
+send_in.
 """
 
 import math
@@ -68,10 +68,10 @@ def sum_stays(stays, goal, radius):
 
 
 def list_coming(comes, activity, position, low, high, margin):
-    """Where those are that come, and those that walk in the box: near it, and far from it."""
+    """Those that come, and those that walk in the box: near it, and far from it."""
     outside = np.maximum(low - position, position - high).max(axis=1)
     found = comes | ((outside <= 0.0) & (activity == AgentState.WALKING))
-    return position[found & (outside <= margin)].T, position[found & (outside > margin)].T
+    return np.flatnonzero(found & (outside <= margin)), np.flatnonzero(found & (outside > margin))
 
 
 def list_standing(
@@ -80,31 +80,21 @@ def list_standing(
     stands = ~np.isin(activity, (AgentState.WALKING, AgentState.ARRIVED)) & np.isin(layer, layers) & ~is_out
     there = np.where((is_yielding != 0)[:, None], yield_target, position)
     near = np.maximum(low - there, there - high).max(axis=1) <= radius + own
-    return np.column_stack([there, radius])[stands & near].T
+    return np.flatnonzero(stands & near)
 
 
-def joined(found, parts):
-    """Columns of parts, each from a first to before a last one, together."""
-    return np.concatenate([found[:, slice(*part)] for part in parts], axis=1)
+def listed(row, parts):
+    """Rows of parts of a list, each from a first to before a last one."""
+    return np.concatenate([row[slice(*part)] for part in parts])
 
 
-def sorted_along(axis, found):
-    """Columns, ascending by the coordinate that the axis names, which comes first, the other one next."""
-    ordered = found[:, np.argsort(found[axis], kind="stable")]
-    return np.concatenate([ordered[[axis, 1 - axis]], ordered[2:]])
-
-
-def split_coming(found, parts, axis):
-    """Those near, sorted along an axis, and the others."""
-    near, far = (joined(found, [each[at : at + 2] for each in parts]) for at in (0, 2))
-    return sorted_along(axis, near), far
-
-
-def distances_of_free(point, found, parts, own):
-    """Infinite for places that are farther from all that stand than both radii, -1 for the others."""
-    x, y, radius = joined(found, parts)
-    is_free = find_free(point.tolist(), list(zip(x, y, strict=True)), radius + own)
-    return np.where(is_free, np.inf, -1.0)
+def standing_places(agents, row, parts, sent, own):
+    """Where those stand, or will, that were listed, and those that were sent; and how far from them places
+    are taken.
+    """
+    rows = np.concatenate([listed(row, parts), sent[agents.is_yielding[sent] != 0]]).astype(int)
+    place = np.where((agents.is_yielding != 0)[:, None], agents.yield_target, agents.position)[rows]
+    return np.column_stack([place, agents.radius[rows] + own]).T
 
 
 def ticks_to(place, position, speed, patience, tick_length):

@@ -2,31 +2,33 @@
 
 import numpy as np
 import pytest
+import shapely
 
-from crowdsim.bodies.places import TAKEN
+from crowdsim.bodies.places import FAR_M
+from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.systems.goals.place_rows import (
-    NOWHERE,
+    COUNT,
+    FAR,
+    NEAR,
     OUT,
+    PART_COLUMNS,
+    STANDING,
     STAYS,
-    Box,
+    WAITED_FOR,
+    Coming,
     Crowd,
-    Ends,
-    distances_of_free,
-    joined,
+    Regions,
     send_in,
-    sorted_along,
-    split_coming,
-    survey_region,
+    settle,
+    standing_places,
+    survey_regions,
+    walkers_near,
 )
 from crowdsim.world.columns import AgentState, Stepping
+from tests.navigation.worlds import located
 from tests.reference import places as twin
 
 ROWS, FIXED, LISTS = 2000, 4, 3
-
-
-def in_two(kernel, *arguments):
-    """Return what a kernel does with the rows in two ranges."""
-    return [kernel(0, ROWS // 3, *arguments), kernel(ROWS // 3, ROWS, *arguments)]
 
 
 @pytest.fixture(params=range(3))
@@ -43,84 +45,161 @@ def drawn(rng):
         rng.integers(0, 3, ROWS).astype(np.int32),
         rng.uniform(0.1, 0.4, ROWS),
         rng.integers(0, 12, (ROWS, 2)).astype(float),
+        rng.uniform(0.0, 2.0, ROWS),
         rng.integers(0, max(Stepping) + 1, ROWS).astype(np.uint8),
         rng.integers(0, 12, (ROWS, 2)).astype(float),
+        np.zeros(ROWS, dtype=np.int64),
     )
 
 
-@pytest.mark.parametrize("layers", [[1], [0, 2], []])
-@pytest.mark.parametrize("region", [1, FIXED + 1])
-def test_a_survey_finds_what_the_twins_find_one_after_the_other(rng, region, layers):
-    agents, is_set = drawn(rng), region >= FIXED
-    leads = np.zeros(0, dtype=bool) if is_set else np.array([False, True, True, False])
-    last = np.zeros(0, dtype=bool) if is_set else np.array([True, False, True])
-    known = rng.choice(np.array([0] * 8 + [STAYS, OUT], dtype=np.uint8), ROWS)
-    box = Box(np.array([2.0, 3.0]), np.array([7.0, 9.0]), np.array(layers, dtype=np.int32), 1.0, 0.2)
-    stays, found = known.copy(), np.full((5, ROWS), np.nan)
-    listed = in_two(survey_region, agents, Ends(region, leads, last), box, stays, found)
-    parts = np.array([each[3:] for each in listed])
-
-    comes, expected = twin.find_visitors(
-        agents.activity, agents.goal, agents.itinerary, leads, last, region
+def regions_of(number, low, high, layers, widest, points=None):
+    """Return regions in boxes, the places of each in their order along x."""
+    count = len(number)
+    points = points or [np.zeros((0, 2))] * count
+    leads, ends = np.array([False, True, True, False]), np.array([True, False, True])
+    is_fixed = np.array(number) < FIXED
+    return Regions(
+        np.array(number, dtype=np.int32), is_fixed, leads & is_fixed[:, None], ends & is_fixed[:, None],
+        np.array(low, dtype=float), np.array(high, dtype=float), np.array(layers, dtype=np.int32),
+        np.array(widest, dtype=float), np.cumsum([0, *map(len, points)]), np.concatenate(points),
+        np.concatenate([np.argsort(each[:, 0]) for each in points]), np.zeros(count, dtype=np.int64),
     )  # fmt: skip
-    expected = expected | (known != 0)
-    sums = *(sum(each) for each in zip(*(each[:2] for each in listed))), max(each[2] for each in listed)
-    assert sums == twin.sum_stays(expected, agents.goal, agents.radius)
-    assert np.array_equal(stays, np.where(expected, np.maximum(known, STAYS), 0))
-    assert 0 < np.count_nonzero(comes) < ROWS and 0 < np.count_nonzero(expected) < ROWS
 
-    near, far = twin.list_coming(comes, agents.activity, agents.position, box.low, box.high, box.margin)
-    assert np.array_equal(joined(found[:2], parts, 0), near)
-    assert sorted(zip(*joined(found[:2], parts, 2))) == sorted(zip(*far))
-    assert min(near.shape[1], far.shape[1]) > 0 and near.shape[1] + far.shape[1] < ROWS
-    for axis in (0, 1):
-        ours, theirs = split_coming(found[:2], parts, axis), twin.split_coming(found[:2], parts, axis)
-        assert np.array_equal(ours[0][0], theirs[0][0])
-        assert all(sorted(zip(*a)) == sorted(zip(*b)) for a, b in zip(ours, theirs))
 
-    stand = twin.list_standing(
-        agents.activity, agents.layer, box.layers, agents.is_yielding, agents.yield_target, agents.position,
-        agents.radius, known == OUT, box.low, box.high, box.own,
-    )  # fmt: skip
-    assert np.array_equal(joined(found[2:], parts, 4), stand)
-    assert (stand.shape[1] > 0) == bool(layers) and stand.shape[1] < ROWS
-    place = rng.uniform(-2.0, 14.0, (60, 2))
-    for axis in (0, 1):
-        distance = distances_of_free(place, axis, np.argsort(place[:, axis]), found[2:], parts, 0.2)
-        assert np.array_equal(distance, twin.distances_of_free(place, found[2:], parts[:, 4:], 0.2))
-    assert np.any(distance == np.inf) and np.any(distance == TAKEN) == bool(layers)
+def surveyed(regions, agents, known, shares=2):
+    """Return what a survey finds, its shares looked at one after the other."""
+    count = len(regions.number)
+    stays, found = known.copy(), np.full((count, 2, len(agents.goal)), -7, dtype=np.int32)
+    parts, widest = np.empty((count, shares, PART_COLUMNS), dtype=np.int64), np.empty((count, shares))
+    for share in range(shares):
+        survey_regions(share, share + 1, regions, agents, stays, found, parts, widest)
+    return stays, found, parts, widest.max(axis=1)
+
+
+def parts_of(parts, first):
+    return parts[:, first : first + 2].tolist()
+
+
+@pytest.mark.parametrize("layers", [[[1, 1], [0, 2]], [[0, 2], [2, 2]]])
+def test_a_survey_finds_what_the_twins_find_one_after_the_other(rng, layers):
+    """Of a goal of the scenario and of a place that the run has set, in boxes of which a part is the same."""
+    agents, numbers = drawn(rng), [1, FIXED + 1]
+    regions = regions_of(numbers, [[2, 3], [4, 1]], [[4, 6], [7, 5]], layers, [0.2, 0.3])
+    known = rng.choice(np.array([0] * 8 + [STAYS, OUT], dtype=np.uint8), (2, ROWS))
+    stays, found, parts, widest = surveyed(regions, agents, known, shares=3)
+    for at, number in enumerate(numbers):
+        low, high = regions.low[at], regions.high[at]
+        leads, last = (each[at] if number < FIXED else each[at, :0] for each in (regions.leads, regions.ends))
+        comes, expected = twin.find_visitors(
+            agents.activity, agents.goal, agents.itinerary, leads, last, number
+        )  # fmt: skip
+        expected = expected | (known[at] != 0)
+        sums = parts[at].sum(axis=0)
+        assert (sums[COUNT], sums[WAITED_FOR], widest[at]) == twin.sum_stays(
+            expected, agents.goal, agents.radius
+        )
+        assert np.array_equal(stays[at], np.where(expected, np.maximum(known[at], STAYS), 0))
+        assert 0 < np.count_nonzero(comes) < ROWS and 0 < np.count_nonzero(expected) < ROWS
+
+        near, far = twin.list_coming(comes, agents.activity, agents.position, low, high, FAR_M)
+        assert np.array_equal(twin.listed(found[at, 0], parts_of(parts[at], NEAR)), near)
+        assert sorted(twin.listed(found[at, 0], parts_of(parts[at], FAR))) == far.tolist()
+        assert min(len(near), len(far)) > 0 and len(near) + len(far) < ROWS
+        walkers = walkers_near(agents.position, found[at, 0], parts[at])
+        assert np.array_equal(walkers, agents.position[near].T)
+
+        stand = twin.list_standing(
+            agents.activity, agents.layer, layers[at], agents.is_yielding, agents.yield_target,
+            agents.position, agents.radius, known[at] == OUT, low, high, regions.widest[at],
+        )  # fmt: skip
+        assert np.array_equal(twin.listed(found[at, 1], parts_of(parts[at], STANDING)), stand)
+        assert 0 < len(stand) < ROWS
+        sent = rng.integers(0, ROWS, 9)
+        standing = standing_places(agents, found[at, 1], parts[at], sent, 0.2)
+        expected = twin.standing_places(agents, found[at, 1], parts_of(parts[at], STANDING), sent, 0.2)
+        assert np.array_equal(standing, expected)
 
 
 def test_nobody_stays_by_a_list_where_there_are_no_lists_and_nobody_stands_nowhere(rng):
     agents, none = drawn(rng), np.full(ROWS, -1, dtype=np.int32)
     agents = agents._replace(
-        activity=np.full(ROWS, AgentState.WALKING, np.uint8), goal=np.zeros(ROWS, np.int32), itinerary=none
+        activity=np.full(ROWS, AgentState.WALKING, np.uint8), goal=np.ones(ROWS, np.int32), itinerary=none
     )
-    ends, stays = Ends(0, np.array([True]), np.zeros(0, dtype=bool)), np.zeros(ROWS, dtype=np.uint8)
-    found = survey_region(0, ROWS, agents, ends, NOWHERE, stays, np.empty((5, ROWS)))
-    assert found == (0, 0, 0.0, 0, 0, 0, ROWS, 0, 0)  # all come, and are far
+    regions = regions_of([0], [[np.inf, np.inf]], [[-np.inf, -np.inf]], [[-1]], [0.0])
+    stays, _, parts, widest = surveyed(
+        regions._replace(ends=np.zeros((1, 0), dtype=bool)), agents, np.zeros((1, ROWS), np.uint8), 1
+    )
+    assert parts.tolist() == [[[0, 0, 0, 0, 0, ROWS, 0, 0]]] and widest == 0.0  # all come, and are far
     assert not stays.any()
 
 
-@pytest.mark.parametrize("axis", [0, 1])
-def test_agents_are_sorted_along_an_axis_with_all_that_is_known_of_them(rng, axis):
-    found = rng.uniform(0.0, 9.0, (3, 12))
-    assert np.array_equal(sorted_along(axis, found), twin.sorted_along(axis, found))
-    assert sorted_along(axis, found[:2, :0].copy()).shape == (2, 0)
+def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_are_sent(rng):
+    """The two regions share a half of their places; that agents stand on them matters as well."""
+    mesh = build_mesh(shapely.box(0.0, 0.0, 12.0, 12.0)).mesh
+    drawn_places = rng.uniform(2.0, 8.0, (90, 2))
+    points = [drawn_places[:60], drawn_places[30:]]
+    low, high = zip(*((each.min(axis=0) - 1.2, each.max(axis=0) + 1.2) for each in points), strict=True)
+    regions = regions_of([1, 2], low, high, [[0], [0]], [0.4, 0.4], points)
+    agents, rows = drawn(rng), [np.array([3, 11, 12, 40]), np.array([5, 90, 91])]
+    agents = agents._replace(
+        layer=np.zeros(ROWS, np.int32), position=rng.uniform(0.5, 11.5, (ROWS, 2)),
+        yield_target=rng.uniform(0.5, 11.5, (ROWS, 2)), radius=np.full(ROWS, 0.1),
+        activity=rng.choice([AgentState.WALKING, AgentState.STANDING], ROWS, p=[0.98, 0.02]).astype(np.uint8),
+    )  # fmt: skip
+    is_new = np.concatenate(rows)
+    agents.activity[is_new], agents.goal[is_new], agents.is_yielding[is_new] = AgentState.STANDING, -1, 0
+    known = np.zeros((2, ROWS), dtype=np.uint8)
+    for at in (0, 1):
+        known[at, rows[at]] = OUT
+    _, found, parts, _ = surveyed(regions, agents, known)
+    start, before = np.array([0, 4, 7]), agents._replace(**{
+        name: getattr(agents, name).copy() for name in ("is_yielding", "yield_target", "yield_tick")
+    })  # fmt: skip
+    chosen, done = np.empty(7, dtype=np.int64), np.empty(2, dtype=np.int64)
+    waited_for, is_last = np.array([1000, 1000]), np.array([True, False])
+    coming = Coming(np.concatenate(rows), start, waited_for, is_last, 5.0, 100, 0.05)
+    polygon = located(mesh, agents.position).astype(np.int64)
+    settle(regions, agents, mesh, polygon, found, parts, coming, chosen, done)
+    assert done.tolist() == [4, 3]
+
+    taken = 0
+    for at in (0, 1):
+        standing = twin.list_standing(
+            before.activity, before.layer, [0], before.is_yielding, before.yield_target, before.position,
+            before.radius, known[at] == OUT, low[at], high[at], 0.4,
+        )  # fmt: skip
+        comes = twin.find_visitors(
+            agents.activity, agents.goal, agents.itinerary, regions.leads[at], regions.ends[at], at + 1
+        )[0]
+        near, far = twin.list_coming(comes, agents.activity, agents.position, low[at], high[at], FAR_M)
+        walking = agents.position[np.concatenate([near, far])]
+        place = np.where((before.is_yielding != 0)[:, None], before.yield_target, before.position)
+        is_free = twin.find_free(points[at], place[standing], before.radius[standing] + 0.4)
+        taken += is_free.count(False)
+        expected = twin.choose_places(
+            before.position[rows[at]], points[at].tolist(), is_free, walking.tolist(), 1000,
+            np.ones((len(rows[at]), 60), dtype=bool),
+        )  # fmt: skip
+        mine = slice(start[at], start[at + 1])
+        assert chosen[mine].tolist() == expected
+        assert np.array_equal(agents.yield_target[rows[at]], points[at][expected])
+        before.is_yielding[rows[at]], before.yield_target[rows[at]] = Stepping.IN, points[at][expected]
+    assert 0 < taken < 100 and (np.flatnonzero(agents.yield_tick) == np.sort(is_new)).all()
 
 
 def test_agents_go_to_their_places_for_as_long_as_they_need_at_half_of_their_speed_and_a_while(rng):
-    place, position, speed = rng.normal(size=(9, 2)), rng.normal(size=(20, 2)), rng.uniform(0.0, 2.0, 20)
-    speed[3], rows, chosen = 0.0, np.array([3, 4, 11, 19]), np.array([8, 0, 5, 2])
-    is_yielding, target, until = np.zeros(20, np.uint8), np.zeros((20, 2)), np.zeros(20, np.int64)
-    send_in(rows, chosen, place, position, speed, 5.0, 100, 0.05, is_yielding, target, until)
-    assert (
-        np.flatnonzero(is_yielding == Stepping.IN).tolist()
-        == rows.tolist()
-        == is_yielding.nonzero()[0].tolist()
-    )
-    assert np.array_equal(target[rows], place[chosen])
+    agents, place = drawn(rng), rng.normal(size=(9, 2))
+    rows, chosen = np.array([3, 4, 11, 19, 20]), np.array([8, 0, 5, 2, -1])
+    agents.desired_speed[3], agents.is_yielding[:] = 0.0, Stepping.NOWHERE
+    none = np.zeros(0, dtype=np.int64)
+    send_in(rows, chosen, place, agents, Coming(none, none, none, none.astype(bool), 5.0, 100, 0.05))
+    rows, chosen = rows[:4], chosen[:4]  # the last has no place
+    assert np.flatnonzero(agents.is_yielding == Stepping.IN).tolist() == rows.tolist()
+    assert np.count_nonzero(agents.is_yielding) == len(rows)
+    assert np.array_equal(agents.yield_target[rows], place[chosen])
     expected = [
-        100 + twin.ticks_to(place[at], position[row], speed[row], 5.0, 0.05) for row, at in zip(rows, chosen)
+        100 + twin.ticks_to(place[at], agents.position[row], agents.desired_speed[row], 5.0, 0.05)
+        for row, at in zip(rows, chosen)
     ]
-    assert until[rows].tolist() == expected and np.count_nonzero(until) == len(rows)
+    assert agents.yield_tick[rows].tolist() == expected
+    assert np.count_nonzero(agents.yield_tick) == len(rows)

@@ -9,10 +9,11 @@ import pytest
 
 from crowdsim.bodies.places import PlaceParameters
 from crowdsim.systems.base.system import Tick
-from crowdsim.systems.goals.place_rows import joined, sorted_along
+from crowdsim.systems.goals.place_rows import STANDING
 from crowdsim.systems.goals.places import Places
 from crowdsim.world.columns import AgentState
 from tests.crowds import assert_same_on_threads_and_from_saved_states, simulation
+from tests.reference import places as twin
 
 SQUARE = (11.0, 2.0, 17.0, 6.0)
 
@@ -107,13 +108,6 @@ def test_no_place_is_given_to_two(box):
             assert apart.min(initial=np.inf) > -0.02
             sent = max(sent, np.count_nonzero(moves_in))
         assert np.all(agents.goal < 0) and sent > 1
-
-
-@pytest.mark.parametrize("axis", [0, 1])
-def test_walkers_near_one_lattice_and_far_from_it_are_sorted_together_for_another(axis):
-    found = np.random.default_rng(4).uniform(0.0, 9.0, (2, 20))
-    together = Places._all_along(axis, sorted_along(axis, found[:, :12].copy()), found[:, 12:])
-    assert np.array_equal(together, sorted_along(axis, found))
 
 
 @pytest.mark.full
@@ -213,9 +207,9 @@ def test_a_survey_among_other_places_than_last_time_is_made_again():
                 places._look_at_ground()
                 elsewhere = {"low": np.full(2, 90.0), "high": np.full(2, 91.0)}
                 places._last[region] = replace(places._lattice(region, 1.2, 0.2), **elsewhere), 0.2
-            lattice, spacing, tight, seen = places._survey_places(tick, region, rows, leaving=True)
-            found.append(
-                (lattice.low.tolist(), spacing, tight, joined(seen.found[2:], seen.parts, 4).tolist())
-            )
+            start = np.array([0, len(rows)])
+            known, spacing, tight, seen = places._survey_places(tick, [region], rows, start, leaving=True)
+            standing = twin.listed(seen.found[0, 1], seen.parts[0, :, STANDING : STANDING + 2].tolist())
+            found.append((known[0][0].low.tolist(), spacing[0], tight[0], standing.tolist()))
         assert found[0] == found[1]
-        assert len(found[0][3][0]) >= 6
+        assert len(found[0][3]) >= 6

@@ -1,5 +1,5 @@
-"""Which agents matter for the places of a region, found in one pass over rows, and what is made of the lists
-of them.
+"""Which agents matter for the places of regions, and how those that come in get their places: all regions
+into which some come in a tick at once.
 """
 
 # mypy: allow-untyped-defs
@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies.places import find_free
+from crowdsim.bodies.places import FAR_M, Far, FreePlaces, choose_places, find_free
 from crowdsim.geometry.hypot import hypot
-from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.world.columns import Stepping
 from crowdsim.world.states import ARRIVED, WAITING, WALKING
 
@@ -21,10 +21,14 @@ LEAST_SPEED = 0.05  # That is the least, in m/s: a slower agent does not keep a 
 SLOWEST = 0.5  # Share of its speed that an agent is expected to reach on the way to its place.
 _IN = np.uint8(Stepping.IN)
 STAYS, OUT = np.uint8(1), np.uint8(2)
+# Columns of parts: how many stay, and how many of these have a goal; and where in a list those begin and end
+# that come near, those that come from farther off, and those that stand.
+COUNT, WAITED_FOR, NEAR, FAR, STANDING, PART_COLUMNS = 0, 1, 2, 4, 6, 8
+_WALKING, _STANDING = 0, 1  # lines of a list
 
 
 class Crowd(NamedTuple):
-    """Columns of agents that a survey reads."""
+    """Columns of agents."""
 
     activity: NDArray[np.uint8]
     goal: NDArray[np.int32]
@@ -32,103 +36,134 @@ class Crowd(NamedTuple):
     layer: NDArray[np.int32]
     radius: NDArray[np.float64]
     position: NDArray[np.float64]
+    desired_speed: NDArray[np.float64]
     is_yielding: NDArray[np.uint8]
     yield_target: NDArray[np.float64]
+    yield_tick: NDArray[np.int64]
 
 
-class Ends(NamedTuple):
-    """What leads to a region.
+class Regions(NamedTuple):
+    """Regions, what leads to them, and their places.
 
     Attributes
     ----------
-    region : int
-    leads : (goals,) bool
-        Which goals are the region, or may be. Without entries only the region itself is, and those stay that
-        head for it.
-    last : (itineraries,) bool
+    number : (k,) int32
+        Among the goals.
+    is_fixed : (k,) bool
+        Whether they are goals of the scenario. In others those stay that head for them.
+    leads : (k, goals) bool
+        Which goals of the scenario are the region, or may be.
+    ends : (k, itineraries) bool
         Which itineraries end there, for agents that stay.
+    low, high : (k, 2) float64, m
+        A box around the places, its rim included; inf and -inf where there are none.
+    layers : (k, f) int32
+        The floors of the places.
+    widest : (k,) float64, m
+        The radius of the agents that places are for.
+    start : (k + 1,) int64
+        Places i of a region are ``point[start[r] + i]``.
+    point : (p, 2) float64, m
+    order : (p,) int64
+        The numbers i of the places of each region, ascending along its axis.
+    axis : (k,) int64
+        0 x or 1 y.
     """
 
-    region: int
+    number: NDArray[np.int32]
+    is_fixed: NDArray[np.bool_]
     leads: NDArray[np.bool_]
-    last: NDArray[np.bool_]
-
-
-class Box(NamedTuple):
-    """Where the places of a region are.
-
-    Attributes
-    ----------
-    low, high : (2,) float64, m
-        The box, its rim included.
-    layers : (k,) int32
-        The floors.
-    margin : float, m
-        So far outside the box those that come are near.
-    own : float, m
-        How much farther from it than their radius those that stand are at most, in x and y.
-    """
-
+    ends: NDArray[np.bool_]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
     layers: NDArray[np.int32]
-    margin: float
-    own: float
+    widest: NDArray[np.float64]
+    start: NDArray[np.int64]
+    point: NDArray[np.float64]
+    order: NDArray[np.int64]
+    axis: NDArray[np.int64]
 
 
-NOWHERE = Box(np.full(2, np.inf), np.full(2, -np.inf), np.zeros(0, dtype=np.int32), 0.0, 0.0)
+class Coming(NamedTuple):
+    """Agents that are to have places, region by region.
+
+    Attributes
+    ----------
+    row : (m,) int64
+    start : (k + 1,) int64
+        Those of a region are ``row[start[r]:start[r + 1]]``.
+    waited_for : (k,) int64
+        For how many agents places are kept, these included.
+    is_last : (k,) bool
+        Whether there are no other places for one that gets to none of these.
+    patience : float, s
+        What they have beyond the time that they need at half of their speed.
+    tick : int
+    tick_length : float, s
+    """
+
+    row: NDArray[np.int64]
+    start: NDArray[np.int64]
+    waited_for: NDArray[np.int64]
+    is_last: NDArray[np.bool_]
+    patience: float
+    tick: int
+    tick_length: float
 
 
 @lean_kernel
-def survey_region(start, stop, agents, ends, box, stays, found):
+def survey_region(at, start, stop, regions, agents, stays, found, part):
     """Find the agents that matter for the places of a region, in one pass: those that head for it, or will
-    once they start, or walk in a box, which are not to be shut in; those that stay there in the end; and
+    once they start, or walk in its box, which are not to be shut in; those that stay there in the end; and
     those that stand in or near the box, or are about to.
 
     Parameters
     ----------
+    at : int
+        The region.
     start, stop : int
         Range of rows.
+    regions : Regions
     agents : Crowd
         -1 is no goal and no itinerary. One that is yielding is about to stand at its target instead of where
         it is.
-    ends : Ends
-    box : Box
     stays : (n,) uint8
         In: STAYS for more that stay, OUT for those that do and do not count as standing, else 0. Out: not 0
         for all that stay.
-    found : (5, n) float64, m
-        Receives x and y of those that come, or walk in the box: from `start` on of those at most `margin`
-        outside the box, before `stop` of the others; and below, from `start` on, x, y and the radius of those
-        that stand.
+    found : (2, n) int32
+        Receives rows. Above, those that come, or walk in the box: from `start` on those at most `FAR_M`
+        outside the box, before `stop` the others; below, from `start` on, those that stand.
+    part : (PART_COLUMNS,) int64
+        Receives how many there are, and where.
 
     Returns
     -------
-    count, waited_for : int
-        How many stay, and how many of these have a goal.
-    widest : float, m
+    float, m
         The greatest radius of those that stay.
-    first_near, last_near, first_far, last_far, first, last : int
-        They are ``found[:2, first_near:last_near]``, ``found[:2, first_far:last_far]`` and
-        ``found[2:, first:last]``.
 
     Notes
     -----
     Twin: `tests/reference/places.py`.
     """
     count, waited_for, widest, near, far, standing = 0, 0, 0.0, 0, 0, 0
-    low, high = box.low, box.high
+    low_x, low_y, high_x, high_y = (
+        regions.low[at, 0],
+        regions.low[at, 1],
+        regions.high[at, 0],
+        regions.high[at, 1],
+    )
+    number, is_fixed, own = regions.number[at], regions.is_fixed[at], regions.widest[at]
+    leads, ends, layers = regions.leads[at], regions.ends[at], regions.layers[at]
     for row in range(np.uint64(start), np.uint64(stop)):
         activity, goal = agents.activity[row], agents.goal[row]
         walks = activity == WALKING
         comes = (walks or activity == WAITING) and goal >= 0
         if comes:
-            comes = ends.leads[goal] if goal < ends.leads.size else goal == ends.region
+            comes = leads[goal] if goal < leads.size else goal == number
         known = stays[row]
-        if ends.leads.size == 0:
-            is_staying = comes
-        else:
-            is_staying = agents.itinerary[row] >= 0 and ends.last[agents.itinerary[row]]
+        is_staying = comes
+        if is_fixed:
+            is_staying = agents.itinerary[row] >= 0 and ends[agents.itinerary[row]]
         if known != 0 or is_staying:
             stays[row] = max(known, STAYS)
             count += 1
@@ -136,120 +171,191 @@ def survey_region(start, stop, agents, ends, box, stays, found):
             widest = max(widest, agents.radius[row])
         if comes or walks:
             x, y = agents.position[row, 0], agents.position[row, 1]
-            outside = max(max(low[0] - x, x - high[0]), max(low[1] - y, y - high[1]))
-            if outside <= (box.margin if comes else 0.0):
-                found[0, start + near], found[1, start + near] = x, y
+            outside = max(max(low_x - x, x - high_x), max(low_y - y, y - high_y))
+            if outside <= (FAR_M if comes else 0.0):
+                found[_WALKING, start + near] = row
                 near += 1
             elif comes:
                 far += 1
-                found[0, stop - far], found[1, stop - far] = x, y
+                found[_WALKING, stop - far] = row
         if walks or activity == ARRIVED or known == OUT:
             continue
         is_there = False
-        for floor in box.layers:
+        for floor in layers:
             is_there |= agents.layer[row] == floor
         if not is_there:
             continue
         place = agents.yield_target if agents.is_yielding[row] != 0 else agents.position
-        x, y, reach = place[row, 0], place[row, 1], agents.radius[row] + box.own
-        if low[0] - x <= reach and x - high[0] <= reach and low[1] - y <= reach and y - high[1] <= reach:
-            at = start + standing
-            found[2, at], found[3, at], found[4, at] = x, y, agents.radius[row]
+        x, y, reach = place[row, 0], place[row, 1], agents.radius[row] + own
+        if low_x - x <= reach and x - high_x <= reach and low_y - y <= reach and y - high_y <= reach:
+            found[_STANDING, start + standing] = row
             standing += 1
-    return (
-        count, waited_for, widest, start, start + near, stop - far, stop, start, start + standing,
-    )  # fmt: skip
+    part[COUNT], part[WAITED_FOR] = count, waited_for
+    part[NEAR], part[NEAR + 1], part[FAR], part[FAR + 1] = start, start + near, stop - far, stop
+    part[STANDING], part[STANDING + 1] = start, start + standing
+    return widest
 
 
-@kernel
-def joined(found, parts, first):
-    """Return columns of `found`, (k, n), together: of each of the `parts`, (p, 2) or more, those from what
-    stands in its column `first` to before what stands in the next. Twin: `tests/reference/places.py`.
-    """
-    count, at = 0, 0
-    for part in range(parts.shape[0]):
-        count += parts[part, first + 1] - parts[part, first]
-    out = np.empty((found.shape[0], count))
-    for part in range(parts.shape[0]):
-        for column in range(parts[part, first], parts[part, first + 1]):
-            for line in range(found.shape[0]):
-                out[line, at] = found[line, column]
-            at += 1
-    return out
-
-
-@kernel
-def sorted_along(axis, found):
-    """Return columns, (k, n), ascending by the coordinate that the axis (0 x, 1 y) names, which becomes the
-    first row; the other one becomes the second. Twin: `tests/reference/places.py`.
-    """
-    out, order = np.empty(found.shape), np.argsort(found[axis])
-    for column in range(order.size):
-        out[0, column], out[1, column] = found[axis, order[column]], found[1 - axis, order[column]]
-        for line in range(2, found.shape[0]):
-            out[line, column] = found[line, order[column]]
-    return out
-
-
-@kernel
-def split_coming(found, parts, axis):
-    """Return what `survey_region` has listed in `parts`, (p, 6): where those are that come near, sorted along
-    an axis, and where the others are; (2, k) m. Twin: `tests/reference/places.py`.
-    """
-    return sorted_along(axis, joined(found, parts, 0)), joined(found, parts, 2)
-
-
-@kernel
-def distances_of_free(point, axis, order, found, parts, own):
-    """Return inf for the places, (n, 2) m, that those leave free that `survey_region` has listed in `parts`,
-    (p, 6), and `TAKEN` for the others, (n,).
+@lean_kernel
+def survey_regions(start, stop, regions, agents, stays, found, parts, widest):
+    """Survey a range of the shares into which rows are divided, for all regions.
 
     Parameters
     ----------
-    point, axis, order : as for `find_free`
-    found : (3, n) float64, m
-        Of those that stand.
-    parts : (p, 6) int64
-    own : float, m
-        The radius of the agent that the place is for.
+    start, stop : int
+    regions : Regions
+    agents : Crowd
+    stays, found, parts, widest : (k, n), (k, 2, n), (k, shares, PART_COLUMNS), (k, shares)
+        In and out: what `survey_region` has, by region.
+    """
+    rows, shares = agents.activity.size, parts.shape[1]
+    for share in range(start, stop):
+        first, last = rows * share // shares, rows * (share + 1) // shares
+        for at in range(regions.number.size):
+            widest[at, share] = survey_region(
+                at, first, last, regions, agents, stays[at], found[at], parts[at, share]
+            )
+
+
+@lean_kernel
+def count_listed(parts, first):
+    """Return how many rows are listed in the `parts`, (p, PART_COLUMNS), from the one that stands in their
+    column `first` on, before the one in the next.
+    """
+    count = 0
+    for part in range(parts.shape[0]):
+        count += parts[part, first + 1] - parts[part, first]
+    return count
+
+
+@kernel
+def walkers_near(position, row, parts):
+    """Return x and y of those that come near, (2, w) m.
+
+    Parameters
+    ----------
+    position : (n, 2) float64, m
+    row : (n,) int32
+    parts : (p, PART_COLUMNS) int64
+        What `survey_region` has found.
 
     Notes
     -----
     Twin: `tests/reference/places.py`.
     """
-    standing, distance = joined(found, parts, 4), np.empty(point.shape[0])
-    for each in range(standing.shape[1]):
-        standing[2, each] += own
-    find_free(point, axis, order, standing, distance)
-    return distance
+    out, at = np.empty((2, count_listed(parts, NEAR))), 0
+    for part in range(parts.shape[0]):
+        for listed in range(parts[part, NEAR], parts[part, NEAR + 1]):
+            out[0, at], out[1, at] = position[row[listed], 0], position[row[listed], 1]
+            at += 1
+    return out
+
+
+@kernel
+def standing_places(agents, row, parts, sent, own):
+    """Return where those are that stand, or are about to, (2, s) m, and in the third row how far from them
+    places are taken by an agent of a radius `own`, m.
+
+    Parameters
+    ----------
+    agents : Crowd
+    row, parts
+        As in `walkers_near`.
+    sent : (s,) int64
+        More that have just been sent to places, if they were: those that were listed may be among them.
+    own : float, m
+
+    Notes
+    -----
+    Twin: `tests/reference/places.py`.
+    """
+    out, at = np.empty((3, count_listed(parts, STANDING) + sent.size)), 0
+    for part in range(parts.shape[0]):
+        for listed in range(parts[part, STANDING], parts[part, STANDING + 1]):
+            at = _note_place(agents, row[listed], own, out, at)
+    for one in sent:
+        if agents.is_yielding[one] != 0:
+            at = _note_place(agents, one, own, out, at)
+    return out[:, :at]
+
+
+@inlined_kernel
+def _note_place(agents, row, own, out, at):
+    """Note one that stands, or is about to, and return the next place in the list."""
+    place = agents.yield_target if agents.is_yielding[row] != 0 else agents.position
+    out[0, at], out[1, at], out[2, at] = place[row, 0], place[row, 1], agents.radius[row] + own
+    return at + 1
+
+
+@kernel
+def settle(regions, agents, mesh, polygon, found, parts, coming, chosen, done):
+    """Let agents choose places in one region after the other, and go there.
+
+    Parameters
+    ----------
+    regions : Regions
+    agents : Crowd
+        In and out: those that have a place are sent there.
+    mesh : NavMesh
+    polygon : (n,) int64
+        Under all agents.
+    found, parts
+        What `survey_regions` has found.
+    coming : Coming
+    chosen : (m,) int64
+        Receives the numbers of their places, -1 for none.
+    done : (k,) int64
+        Receives how many have chosen in each region; see `choose_places`.
+    """
+    for at in range(done.size):
+        first, last = regions.start[at], regions.start[at + 1]
+        point, walkers = regions.point[first:last], found[at, _WALKING]
+        begin, end = coming.start[at], coming.start[at + 1]
+        distance = np.empty(last - first)
+        standing = standing_places(
+            agents, found[at, _STANDING], parts[at], coming.row[:begin], regions.widest[at]
+        )
+        find_free(point, regions.axis[at], regions.order[first:last], standing, distance)
+        free = FreePlaces(
+            point,
+            walkers_near(agents.position, walkers, parts[at]),
+            Far(walkers, np.ascontiguousarray(parts[at, :, FAR : FAR + 2]), agents.position),
+            distance,
+            np.zeros(last - first, dtype=np.bool_),
+        )
+        rows, own = coming.row[begin:end], chosen[begin:end]
+        done[at] = choose_places(
+            rows, free, coming.waited_for[at], coming.is_last[at], mesh, polygon, agents.position,
+            agents.radius, own,
+        )  # fmt: skip
+        send_in(rows[: done[at]], own, point, agents, coming)
 
 
 @lean_kernel
-def send_in(
-    rows, chosen, point, position, desired_speed, patience, tick, tick_length, is_yielding, yield_target,
-    yield_tick,
-):  # fmt: skip
+def send_in(rows, chosen, point, agents, coming):
     """Let agents go to places for a while.
 
     Parameters
     ----------
-    rows, chosen : (k,) int64
-        Of the agents, and of their places.
+    rows : (k,) int64
+        Of the agents.
+    chosen : (>= k,) int64
+        The numbers of their places; -1 is none.
     point : (p, 2) float64, m
-    position, desired_speed, is_yielding, yield_target, yield_tick : (n, ...)
-        Columns of agents; the last three are written to.
-    patience : float, s
-        What they have beyond the time that they need at half of their speed.
-    tick : int
-    tick_length : float, s
+    agents : Crowd
+        In and out.
+    coming : Coming
 
     Notes
     -----
     Twin: `tests/reference/places.py`.
     """
     for k in range(rows.size):
+        if chosen[k] < 0:
+            continue
         row, x, y = rows[k], point[chosen[k], 0], point[chosen[k], 1]
-        pace = max(LEAST_SPEED, SLOWEST * desired_speed[row])
-        needed = hypot(x - position[row, 0], y - position[row, 1]) / pace + patience
-        is_yielding[row], yield_target[row, 0], yield_target[row, 1] = _IN, x, y
-        yield_tick[row] = tick + np.int64(np.ceil(needed / tick_length))
+        pace = max(LEAST_SPEED, SLOWEST * agents.desired_speed[row])
+        needed = hypot(x - agents.position[row, 0], y - agents.position[row, 1]) / pace + coming.patience
+        agents.is_yielding[row] = _IN
+        agents.yield_target[row, 0], agents.yield_target[row, 1] = x, y
+        agents.yield_tick[row] = coming.tick + np.int64(np.ceil(needed / coming.tick_length))

@@ -5,6 +5,7 @@ so that those behind them find the rim free.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,25 +14,23 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import find_blocked_lines, rows_of_entities
-from crowdsim.bodies.places import FAR_M, FreePlaces, PlaceParameters, choose_places
+from crowdsim.bodies.places import PlaceParameters
 from crowdsim.setup.things import Goals
 from crowdsim.systems.base.system import Tick
 from crowdsim.systems.goals.place_rows import (
-    NOWHERE,
+    COUNT,
     OUT,
+    PART_COLUMNS,
     STAYS,
-    Box,
+    WAITED_FOR,
+    Coming,
     Crowd,
-    Ends,
-    distances_of_free,
-    send_in,
-    sorted_along,
-    split_coming,
-    survey_region,
+    Regions,
+    settle,
+    survey_regions,
 )
 from crowdsim.world.columns import AgentState, Wait
 from crowdsim.world.random import Stream, agent_key, draw_uniform
-from crowdsim.world.states import NO_ONE
 from crowdsim.world.world import World
 
 # Farthest apart that places are: pedestrians that wait where the ground is wide stand at arm's length.
@@ -39,9 +38,11 @@ LOOSEST_M = 1.2
 CLOSER = 0.9  # Share by which they are moved together until there are enough.
 ROW = math.sqrt(0.75)  # Distance of the rows of a triangular lattice, of that of its points.
 SHARED = 5_000  # Rows of a range at least: one row takes 4 to 6 ns.
+AT_ONCE = 8  # Regions that are looked at together at most: each takes 9 bytes of memory for an agent.
+_MOST_KNOWN = 64  # Sets of regions whose places are laid out for kernels.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lattice:
     """The places of a region: a triangular lattice, shifted by a draw of the scenario's seed.
 
@@ -67,27 +68,31 @@ class Lattice:
 
 
 class Surveyed(NamedTuple):
-    """Which agents matter for the places of a region; see `survey_region`.
+    """Which agents matter for the places of regions; see `survey_regions`.
 
     Attributes
     ----------
-    stays : (n,) uint8
+    stays : (k, n) uint8
         Not 0 for those that stay in the end.
-    staying, waited_for : int
+    staying, waited_for : (k,) int64
         How many these are, and how many of them have a goal.
-    widest : float, m
+    widest : (k,) float64, m
         Their greatest radius.
-    found : (5, n) float64, m
+    found : (k, 2, n) int32
         Until the next survey.
-    parts : (p, 6) int64
+    parts : (k, shares, PART_COLUMNS) int64
     """
 
     stays: NDArray[np.uint8]
-    staying: int
-    waited_for: int
-    widest: float
-    found: NDArray[np.float64]
+    staying: NDArray[np.int64]
+    waited_for: NDArray[np.int64]
+    widest: NDArray[np.float64]
+    found: NDArray[np.int32]
     parts: NDArray[np.int64]
+
+
+# The places of a region, None for none, and the radius (m) of agents that they are for.
+Known = tuple[Lattice | None, float]
 
 
 class Places:
@@ -108,11 +113,12 @@ class Places:
     def __init__(self, world: World, parameters: PlaceParameters, seed: int) -> None:
         self.world, self.parameters, self.seed = world, parameters, seed
         self._goals: object = None
-        self._scratch = np.empty((5, 0))
+        self._found = np.empty((0, 2, 0), dtype=np.int32)
         self._lattices: dict[tuple[int, float, float], Lattice] = {}
         self._spacings: dict[int, tuple[tuple[int, float, float], float]] = {}  # of agents, and how far
         self._leads: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
-        self._last: dict[int, tuple[Lattice, float]] = {}  # places of a region, and for how wide agents
+        self._last: dict[int, Known] = {}
+        self._laid_out: dict[tuple[int, ...], tuple[tuple[Known, ...], Regions]] = {}
 
     def take(
         self,
@@ -134,10 +140,18 @@ class Places:
         """
         if not self.parameters.moving_in or not len(rows):
             return
-        is_region = self.world.goals.reach == 0.0
-        for region in sorted(set(regions.tolist())):
-            if is_region[region]:
-                self._take_in(tick, rows[regions == region], region, polygon)
+        is_region = self.world.goals.reach[regions] == 0.0
+        rows, regions = rows[is_region], regions[is_region]
+        if not len(rows):
+            return
+        order = regions.argsort(kind="stable")
+        rows, regions = rows[order], regions[order]
+        which = sorted(set(regions.tolist()))
+        starts = [*regions.searchsorted(which).tolist(), len(rows)]
+        for first in range(0, len(which), AT_ONCE):
+            some = starts[first : first + AT_ONCE + 1]
+            start = np.array(some) - some[0]
+            self._take_in(tick, which[first : first + AT_ONCE], rows[some[0] : some[-1]], start, polygon)
 
     def move_up(self, tick: Tick) -> None:
         """Let agents that stay in a region and stand before one that is stuck go on to other places:
@@ -165,127 +179,210 @@ class Places:
         for region in np.flatnonzero(goals.reach == 0.0).tolist():
             if not self._is_for_staying(region):
                 continue
-            before = standing[self._survey(tick, region, None).stays[standing] != 0]
+            seen = self._survey(tick, [region], self._regions([region], [(None, 0.0)]))
+            before = standing[seen.stays[0, standing] != 0]
             if len(before):
-                self._take_in(tick, before, region, self.world.polygons(), leaving=True)
+                start, polygon = np.array([0, len(before)]), self.world.polygons()
+                self._take_in(tick, [region], before, start, polygon, leaving=True)
 
     def _take_in(
         self,
         tick: Tick,
+        which: Sequence[int],
         rows: NDArray[np.int64],
-        region: int,
+        start: NDArray[np.int64],
         polygon: NDArray[np.int64],
         *,
         leaving: bool = False,
     ) -> None:
-        """Give agents at one region their places; those that are `leaving` have one,
+        """Give agents their places in regions, of one after the other; those that are `leaving` have one,
         and get none that they could have from there.
+
+        Parameters
+        ----------
+        tick : Tick
+        which : k int
+        rows : (m,) int64
+        start : (k + 1,) int64
+            Of each region those from one of these on, before the next.
+        polygon : (n,) int64
+            Under all agents.
+        leaving : bool
         """
-        lattice, spacing, tight, seen = self._survey_places(tick, region, rows, leaving=leaving)
-        waited_for, widest, axis = seen.waited_for + len(rows), seen.widest, lattice.axis
-        near, far = split_coming(seen.found[:2], seen.parts, axis)
-        none, free, chosen = np.empty((2, 0)), dict[float, FreePlaces](), np.empty(len(rows), dtype=np.int64)
+        known, spacing, tight, seen = self._survey_places(tick, which, rows, start, leaving=leaving)
+        regions, count = self._regions(which, known), np.diff(start)
+        done = self._settle(
+            tick, regions, seen, rows, start, seen.waited_for + count, spacing == tight, polygon
+        )
+        for at in np.flatnonzero(done < count).tolist():
+            mine, widest = rows[start[at] + done[at] : start[at + 1]], float(seen.widest[at])
+            apart = float(spacing[at]), float(tight[at])
+            self._take_in_one_by_one(tick, which[at], mine, apart, widest, polygon, leaving=leaving)
+
+    def _take_in_one_by_one(
+        self,
+        tick: Tick,
+        region: int,
+        rows: NDArray[np.int64],
+        apart: tuple[float, float],
+        widest: float,
+        polygon: NDArray[np.int64],
+        *,
+        leaving: bool,
+    ) -> None:
+        """Give agents at a region places as far apart as they fit, or, to one that gets to none of these,
+        as near to each other as they may be; they are for agents of a radius `widest` (m).
+
+        Walls may leave too few within reach, or some stand beside their places. Of other places, or where
+        some are on their way to theirs, others stand near: all are looked at again for each.
+        """
         first = 0
         while first < len(rows):
-            for apart in dict.fromkeys((spacing, tight)):
-                if apart not in free:
-                    walking = (near, far) if apart == spacing else (self._all_along(axis, near, far), none)
-                    # of other places, or where some are on their way to theirs, others stand near
-                    if apart != spacing or first:
-                        lattice = self._lattice(region, apart, widest)
-                        seen = self._survey(tick, region, (lattice, widest), rows[first:], leaving=leaving)
-                    free[apart] = self._free(lattice, seen, widest, walking, axis)
-                # walls may leave too few within reach, or some stand beside their places
-                last = len(rows) if apart == spacing else first + 1
-                done = choose_places(
-                    rows, first, last, free[apart], waited_for, self.world.mesh, polygon,
-                    self.world.agents.position, self.world.agents.radius, chosen,
+            for spacing in apart:
+                regions = self._regions([region], [(self._lattice(region, spacing, widest), widest)])
+                start = np.array([0, len(rows) - first])
+                seen = self._survey(tick, [region], regions, rows[first:], start, leaving=leaving)
+                # of the other places more than one may be taken
+                last = len(rows) if spacing == apart[0] else first + 1
+                done = self._settle(
+                    tick, regions, seen, rows[first:last], np.array([0, last - first]),
+                    seen.waited_for + len(rows) - first, np.zeros(1, dtype=np.bool_), polygon,
                 )  # fmt: skip
-                if done > first:
-                    self._send(tick, rows[first:done], chosen[first:done], free[apart].point)
-                    # of the other lattice more than one place may be taken
-                    free = {apart: free[apart]}
-                    first = done
+                if done[0]:
+                    first += int(done[0])
                     break
             else:
                 first += 1  # it has none
 
-    def _send(
-        self, tick: Tick, rows: NDArray[np.int64], chosen: NDArray[np.int64], point: NDArray[np.float64]
-    ) -> None:
-        """Let agents go to the places, (p, 2) m, that they have chosen, for a while."""
-        agents = self.world.agents
-        send_in(
-            rows, chosen, point, agents.position, agents.desired_speed,
-            float(self.parameters.place_patience), tick.number, tick.length,
-            agents.is_yielding, agents.yield_target, agents.yield_tick,
-        )  # fmt: skip
+    def _settle(
+        self,
+        tick: Tick,
+        regions: Regions,
+        seen: Surveyed,
+        rows: NDArray[np.int64],
+        start: NDArray[np.int64],
+        waited_for: NDArray[np.int64],
+        is_last: NDArray[np.bool_],
+        polygon: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Let agents choose places in regions, and go there; return how many have chosen in each, (k,)."""
+        patience = float(self.parameters.place_patience)
+        coming = Coming(rows, start, waited_for, is_last, patience, tick.number, tick.length)
+        chosen, done = np.empty(len(rows), dtype=np.int64), np.empty(len(start) - 1, dtype=np.int64)
+        settle(regions, self._crowd(), self.world.mesh, polygon, seen.found, seen.parts, coming, chosen, done)
+        return done
 
     def _survey_places(
-        self, tick: Tick, region: int, rows: NDArray[np.int64], *, leaving: bool
-    ) -> tuple[Lattice, float, float, Surveyed]:
-        """Return the places of a region, how far apart they are and are at least (m), and what is found among
-        them; `rows` and `leaving` as in `_take_in`.
+        self,
+        tick: Tick,
+        which: Sequence[int],
+        rows: NDArray[np.int64],
+        start: NDArray[np.int64],
+        *,
+        leaving: bool,
+    ) -> tuple[list[Known], NDArray[np.float64], NDArray[np.float64], Surveyed]:
+        """Return the places of regions, how far apart they are and are at least, (k,) m, and what is found
+        among them; parameters as in `_take_in`.
 
         Which places there are follows from those that stay. They are the same as the last time, as a rule;
         where they are not, those that stand among them are looked for once more.
         """
         self._look_at_ground()
-        known = self._last.get(region)
+        known: list[Known] = [self._last.get(region, (None, 0.0)) for region in which]
         while True:
-            seen = self._survey(tick, region, known, rows, leaving=leaving)
+            seen = self._survey(tick, which, self._regions(which, known), rows, start, leaving=leaving)
             tight = 2.0 * seen.widest + self.parameters.place_gap
-            spacing = self._spacing(region, seen.staying, seen.widest, tight)
-            lattice = self._lattice(region, spacing, seen.widest)
-            if known is not None and known[0] is lattice and known[1] == seen.widest:
-                return lattice, spacing, tight, seen
-            known = self._last[region] = lattice, seen.widest
+            each = list(zip(which, seen.staying.tolist(), seen.widest.tolist(), tight.tolist(), strict=True))
+            spacing = [self._spacing(*of_one) for of_one in each]
+            now: list[Known] = [
+                (self._lattice(region, apart, widest), widest)
+                for (region, _, widest, _), apart in zip(each, spacing, strict=True)
+            ]
+            if now == known:
+                return known, np.array(spacing), tight, seen
+            known = now
+            self._last.update(zip(which, now, strict=True))
 
     def _survey(
         self,
         tick: Tick,
-        region: int,
-        places: tuple[Lattice, float] | None,
+        which: Sequence[int],
+        regions: Regions,
         rows: NDArray[np.int64] | None = None,
+        start: NDArray[np.int64] | None = None,
         *,
         leaving: bool = False,
     ) -> Surveyed:
-        """Return which agents matter for a region: those that head for it, or will once they start; those
-        with that as their last goal, to stay, and `rows`; and those that stand among its places, for agents
-        of a radius (m), if any are given, or are about to. Of these `rows` only count if they are `leaving`.
+        """Return which agents matter for regions: those that head for one, or will once they start; those
+        with that as their last goal, to stay, and `rows`, as in `_take_in`; and those that stand among its
+        places, or are about to. Of these `rows` only count if they are `leaving`.
 
         Of a region that the run has set, those stay that head for it or stand in it.
         """
-        self._look_at_ground()
-        agents, fixed = self.world.agents, region < self.world.destinations.fixed
-        leads, last = self._leading_to(region) if fixed else (NO_ONE, NO_ONE)
-        stays = np.zeros(len(agents), dtype=np.uint8)
-        if not fixed:
+        world, count = self.world, len(self.world.agents)
+        stays = np.zeros((len(which), count), dtype=np.uint8)
+        if world.machines is not None or which[-1] >= world.destinations.fixed:
+            for at, region in enumerate(which):
+                self._mark_staying(region, stays[at])
+        if rows is not None and start is not None:
+            for at in range(len(which)):
+                stays[at, rows[start[at] : start[at + 1]]] = STAYS if leaving else OUT
+        if self._found.shape[2] != count or len(self._found) < len(which):
+            self._found = np.empty((len(which), 2, count), dtype=np.int32)
+        found, shares = self._found[: len(which)], max(1, min(tick.team.threads, count // SHARED))
+        parts = np.empty((len(which), shares, PART_COLUMNS), dtype=np.int64)
+        widest = np.empty((len(which), shares))
+        given = regions, self._crowd(), stays, found, parts, widest
+        tick.team.run(survey_regions, shares, *given, at_least=1)
+        sums = parts.sum(axis=1)
+        return Surveyed(stays, sums[:, COUNT], sums[:, WAITED_FOR], widest.max(axis=1), found, parts)
+
+    def _mark_staying(self, region: int, stays: NDArray[np.uint8]) -> None:
+        """Mark those that stay in a region for other reasons than their lists of goals, (n,)."""
+        world, agents = self.world, self.world.agents
+        if region >= world.destinations.fixed:
             stays[self._standing_in(region)] = STAYS
-        elif self.world.machines is not None:  # those whose machine lets them stay there
+        elif world.machines is not None:  # those whose machine lets them stay there
             stays[(agents.waits == Wait.STAY) & (agents.step == region)] = STAYS
-        if rows is not None:
-            stays[rows] = STAYS if leaving else OUT
-        box = NOWHERE
-        if places is not None:
-            box = Box(places[0].low, places[0].high, places[0].layers, FAR_M, places[1])
-        if self._scratch.shape[1] != len(agents):
-            self._scratch = np.empty((5, len(agents)))
-        crowd = Crowd(
+
+    def _crowd(self) -> Crowd:
+        """Return what kernels see of agents."""
+        agents = self.world.agents
+        return Crowd(
             agents.activity, agents.goal, agents.itinerary, agents.layer, agents.radius, agents.position,
-            agents.is_yielding, agents.yield_target,
+            agents.desired_speed, agents.is_yielding, agents.yield_target, agents.yield_tick,
         )  # fmt: skip
-        listed = tick.team.run(
-            survey_region, len(agents), crowd, Ends(region, leads, last), box, stays, self._scratch,
-            at_least=SHARED,
-        )  # fmt: skip
-        return Surveyed(
-            stays,
-            sum(each[0] for each in listed),
-            sum(each[1] for each in listed),
-            max(each[2] for each in listed),
-            self._scratch,
-            np.array([each[3:] for each in listed]),
+
+    def _regions(self, which: Sequence[int], known: Sequence[Known]) -> Regions:
+        """Return what kernels see of regions and their places."""
+        self._look_at_ground()
+        key, places = tuple(which), tuple(known)
+        kept = self._laid_out.get(key)
+        if kept is None or kept[0] != places:
+            if len(self._laid_out) >= _MOST_KNOWN:
+                self._laid_out.clear()
+            kept = self._laid_out[key] = places, self._lay_out_regions(key, places)
+        return kept[1]
+
+    def _lay_out_regions(self, which: tuple[int, ...], known: tuple[Known, ...]) -> Regions:
+        number, fixed = np.array(which, dtype=np.int32), self.world.destinations.fixed
+        leads, ends = zip(*(self._leading_to(region) for region in which), strict=True)
+        lattices = [lattice or _NO_PLACES for lattice, _ in known]
+        floors = max(1, *(len(each.layers) for each in lattices))
+        layers = [np.resize(each.layers if len(each.layers) else -1, floors) for each in lattices]
+        return Regions(
+            number,
+            number < fixed,
+            np.array(leads),
+            np.array(ends),
+            np.array([each.low for each in lattices]),
+            np.array([each.high for each in lattices]),
+            np.array(layers, dtype=np.int32),
+            np.array([widest for _, widest in known]),
+            np.cumsum([0, *(len(each.point) for each in lattices)]),
+            np.concatenate([each.point for each in lattices]),
+            np.concatenate([each.order for each in lattices]),
+            np.array([each.axis for each in lattices]),
         )
 
     def _is_for_staying(self, region: int) -> bool:
@@ -305,6 +402,7 @@ class Places:
             self._spacings.clear()
             self._leads.clear()
             self._last.clear()
+            self._laid_out.clear()
 
     def _standing_in(self, region: int) -> NDArray[np.bool_]:
         """Return the agents that stand in a region that the run has set, and go nowhere, (n,) bool."""
@@ -317,8 +415,8 @@ class Places:
         return found
 
     def _leading_to(self, region: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which goals are a region or may be, (goals,) bool, and which itineraries end there for
-        agents that stay, (itineraries,) bool.
+        """Return which goals of the scenario are a region or may be, (goals,) bool, and which itineraries end
+        there for agents that stay, (itineraries,) bool.
         """
         if region not in self._leads:
             goals = self.world.fixed_goals
@@ -327,7 +425,8 @@ class Places:
                 [
                     region in goals.piece_source[start[goal] : start[goal + 1]]
                     for goal in range(len(start) - 1)
-                ]
+                ],
+                dtype=np.bool_,
             )
             last = [
                 bool(each.goals) and not each.leaves and bool(leads[each.goals[-1]])
@@ -335,25 +434,6 @@ class Places:
             ]
             self._leads[region] = leads, np.array(last, dtype=np.bool_)
         return self._leads[region]
-
-    @staticmethod
-    def _all_along(axis: int, near: NDArray[np.float64], far: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return all walkers, sorted along an axis: far from one lattice is not far from another."""
-        return sorted_along(0, np.concatenate([near, far[[axis, 1 - axis]]], axis=1))
-
-    @staticmethod
-    def _free(
-        lattice: Lattice,
-        seen: Surveyed,
-        radius: float,
-        walking: tuple[NDArray[np.float64], NDArray[np.float64]],
-        axis: int,
-    ) -> FreePlaces:
-        """Return which places those leave free that stand, or are about to, for an agent of this radius."""
-        distance = distances_of_free(
-            lattice.point, lattice.axis, lattice.order, seen.found[2:], seen.parts, radius
-        )
-        return FreePlaces(lattice.point, axis, *walking, distance, np.zeros(len(distance), dtype=np.bool_))
 
     def _spacing(self, region: int, agents: int, radius: float, tight: float) -> float:
         """Return how far apart the places of a region are for so many agents (m):
@@ -411,6 +491,16 @@ class Places:
         axis = int(np.argmax(high - low))
         layers, order = np.unique(world.mesh.polygon_layer[polygon]), np.argsort(point[:, axis])
         return Lattice(point, layers, low, high, axis, order)
+
+
+_NO_PLACES = Lattice(
+    np.zeros((0, 2)),
+    np.zeros(0, dtype=np.int32),
+    np.full(2, np.inf),
+    np.full(2, -np.inf),
+    0,
+    np.zeros(0, dtype=np.int64),
+)
 
 
 def _lattice_points(
