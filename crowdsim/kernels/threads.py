@@ -36,7 +36,7 @@ from crowdsim.kernels.waiting import look_ns, looks_in, serve
 WORTH_NS = 10_000
 # Where ranges take longer than this, ns, there are more than one for each thread, up to so many, and as many
 # for one as for the other: some rows take longer than others, and cores are taken away for a while. A thread
-# that is done early takes what is left. Shorter ranges cost what a kernel sets up for each of them, 1 to 2 us.
+# that is done early takes what is left. Shorter ranges cost what a kernel sets up for each, 1 to 2 us.
 LONG_NS, RANGES_OF_A_THREAD = 50_000, 8
 # How long a thread looks for its next range before it sleeps, ns. Larger takes processor time while nothing
 # can be split, smaller has the system wake it more often. A thread that has worked for `BUSY` of the last

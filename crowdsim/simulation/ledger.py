@@ -17,12 +17,13 @@ from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.setup.build import Built
 from crowdsim.setup.things import Goals
 from crowdsim.simulation.guests import Guests
+from crowdsim.simulation.ledger_rows import Noted, as_numbers, note_events
 from crowdsim.simulation.probes import Probes
 from crowdsim.simulation.verdict import MOST_NAMED, NOT_YET, Flow, Left, Verdict, reason_of
 from crowdsim.systems.enter import Enter
 from crowdsim.systems.ground.things import discs_going_on
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, Wait
-from crowdsim.world.events import Cause, EventKind
+from crowdsim.world.events import Cause
 from crowdsim.world.riding import RideStep
 
 REPLANS = {  # counts of a tick, and how the verdict names the cause
@@ -33,10 +34,6 @@ REPLANS = {  # counts of a tick, and how the verdict names the cause
     "replans_pushed_off": "pushed off",
     "replans_no_local_path": "no local path",
 }
-
-
-# Kinds of events of which the ledger keeps more than how many there were.
-_NOTED = [EventKind.SPAWN, EventKind.ARRIVAL, EventKind.RETIRED, EventKind.DEADLOCKED]
 
 
 class Ledger:
@@ -95,36 +92,20 @@ class Ledger:
         )
 
     def _note_events(self, tick: int, events: NDArray[Any]) -> None:
-        numbers = self._numbers
-        counts = np.bincount(events["kind"], minlength=max(_NOTED) + 1)
-        numbers["symmetries_broken"] += int(counts[EventKind.SYMMETRY_BROKEN])
-        if not counts[_NOTED].any():  # as in most ticks
-            return
-        if counts[EventKind.ARRIVAL]:
-            goals = len(self._arrivals)
-            reached = np.minimum(events["value"][events["kind"] == EventKind.ARRIVAL], goals - 1)
-            self._arrivals += np.bincount(reached, minlength=goals)
-            numbers["last_arrival_tick"] = tick
-        is_listed = events["entity"] <= self._built.world.listed
-        if is_listed.all():
-            self._note_listed(tick, events)
-        else:
-            self._note_listed(tick, events[is_listed])
-            self._guests.note(tick, events[~is_listed])
-
-    def _note_listed(self, tick: int, events: NDArray[Any]) -> None:
-        """Take in what happened to agents that the scenario lists."""
-        kind, entity, value = events["kind"], events["entity"], events["value"]
-        self._has_come[entity[kind == EventKind.SPAWN]] = True
-        arrived = (kind == EventKind.ARRIVAL).nonzero()[0]
-        if len(arrived):
-            agents = entity[arrived]
-            self._has_arrived[agents] = True
-            self._last_goal[agents] = np.minimum(value[arrived], len(self._arrivals) - 1)
-            self._last_tick[agents] = tick
-        long = (kind == EventKind.DEADLOCKED).nonzero()[0]
-        if len(long):
-            self._deadlocked[entity[long], value[long]] = True
+        noted = Noted(
+            self._arrivals,
+            self._has_come,
+            self._has_arrived,
+            self._last_goal,
+            self._last_tick,
+            self._deadlocked,
+        )
+        symmetries, arrived, others = note_events(as_numbers(events), tick, noted)
+        self._numbers["symmetries_broken"] += symmetries
+        if arrived:
+            self._numbers["last_arrival_tick"] = tick
+        if others:
+            self._guests.note(tick, events[events["entity"] > self._built.world.listed])
 
     @property
     def interventions(self) -> int:

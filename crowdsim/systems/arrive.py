@@ -107,9 +107,10 @@ class Arrive(TickSystem):
             final & ~led & (agents.activity[there] == AgentState.STANDING) & (agents.is_driven[there] == 0)
         )
         self._places.take(tick, there[stays], reached[stays], polygon)
-        world.events.note(
-            tick.number, EventKind.GOAL_REACHED, agents.entity[on], agents.position[on], reached[~final]
-        )
+        if len(on):
+            world.events.note(
+                tick.number, EventKind.GOAL_REACHED, agents.entity[on], agents.position[on], reached[~final]
+            )
         world.events.note(
             tick.number, EventKind.ARRIVAL, agents.entity[last], agents.position[last], reached[final]
         )
