@@ -22,6 +22,10 @@ TAKEN, UNKNOWN = -1.0, -1.0
 # What is farther from all places than this, m, need not be looked at for most of them. Larger has more
 # walkers sorted, smaller has more of them looked at one by one.
 FAR_M = 3.0
+# Walkers of a strip on average, how many strips there are at most, and how wide they are at least. It decides
+# about time: fewer to a strip takes longer where strips are empty.
+IN_A_STRIP, MOST_STRIPS, LEAST_WIDTH_M = 8, 256, 1e-3
+SPARE_M = 1e-6  # Walkers are no farther outside their strips than this, by rounding.
 MORE = 8  # Times as many places are ranked where none of the best can be reached.
 
 
@@ -79,23 +83,92 @@ class Far(NamedTuple):
     position: NDArray[np.float64]
 
 
+class Near(NamedTuple):
+    """Walkers near the places, in strips across an axis; see `in_strips`.
+
+    Attributes
+    ----------
+    axis : int
+        0: along is x and across is y; 1: the other way round.
+    low : float, m
+        Where the first strip begins along the axis.
+    width : float, m
+        Of a strip.
+    start : (strips + 1,) int64
+        Walkers of a strip are those from ``start[strip]`` on, before the next.
+    along, across : (w,) float64, m
+    """
+
+    axis: int
+    low: float
+    width: float
+    start: NDArray[np.int64]
+    along: NDArray[np.float64]
+    across: NDArray[np.float64]
+
+
 class FreePlaces(NamedTuple):
     """Places, which of them are free, and how far walkers are from these; see `rank_places`.
 
     Attributes
     ----------
     point : (n, 2) float64, m
-    near : (2, w) float64, m
+    near : Near
     far : Far
     distance : (n,) float64, m
     is_known : (n,) bool
     """
 
     point: NDArray[np.float64]
-    near: NDArray[np.float64]
+    near: Near
     far: Far
     distance: NDArray[np.float64]
     is_known: NDArray[np.bool_]
+
+
+@inlined_kernel
+def _strip_of(along, low, width, strips):
+    """Return the strip of a place along the axis, the first or last one for what lies beyond."""
+    return np.int64(max(0.0, min((along - low) / width, np.float64(strips - 1))))
+
+
+@kernel
+def in_strips(axis, position, row, parts):
+    """Sort walkers into strips across an axis, so that few are looked at for the nearest to a place.
+
+    Parameters
+    ----------
+    axis : int
+        0 x or 1 y. It decides about the time that it takes, and about nothing else.
+    position : (n, 2) float64, m
+    row, parts
+        They are those from ``row[parts[i, 0]]`` on, before ``row[parts[i, 1]]``.
+
+    Returns
+    -------
+    Near
+    """
+    count, low, high = 0, np.inf, -np.inf
+    for part in range(parts.shape[0]):
+        for at in range(parts[part, 0], parts[part, 1]):
+            low, high = min(low, position[row[at], axis]), max(high, position[row[at], axis])
+            count += 1
+    strips = max(1, min(MOST_STRIPS, count // IN_A_STRIP))
+    width = max((high - low) / strips, LEAST_WIDTH_M)
+    start, along, across = np.zeros(strips + 1, dtype=np.int64), np.empty(count), np.empty(count)
+    for part in range(parts.shape[0]):
+        for at in range(parts[part, 0], parts[part, 1]):
+            start[_strip_of(position[row[at], axis], low, width, strips) + 1] += 1
+    for strip in range(strips):
+        start[strip + 1] += start[strip]
+    following = start.copy()
+    for part in range(parts.shape[0]):
+        for at in range(parts[part, 0], parts[part, 1]):
+            strip = _strip_of(position[row[at], axis], low, width, strips)
+            place = following[strip]
+            along[place], across[place] = position[row[at], axis], position[row[at], 1 - axis]
+            following[strip] += 1
+    return Near(axis, low, width, start, along, across)
 
 
 @lean_kernel
@@ -138,18 +211,28 @@ def find_free(place, axis, order, standing, distance):
 
 
 @inlined_kernel
-def _nearest(walking, x, y, enough):
+def _nearest(near, along, across, enough):
     """Return the distance to the nearest walker, m, inf without one; whether it is that, since the search
     ends with any that is nearer than `enough`; and which walker it is, -1 for none.
+
+    Strips are looked at to both sides from that of the place on, until they are too far off.
     """
-    least, known, nearest = np.inf, np.inf, -1
-    for other in range(walking.shape[1]):
-        off, beside = walking[0, other] - x, walking[1, other] - y
-        if off * off + beside * beside < least:
-            least, nearest = off * off + beside * beside, other
-            known = np.sqrt(least)
-            if known < enough:
-                return known, False, nearest
+    least, known, nearest, strips = np.inf, np.inf, -1, near.start.size - 1
+    first = _strip_of(along, near.low, near.width, strips)
+    for turn in range(2 * strips):
+        away = (turn + 1) // 2
+        strip = first - away if turn % 2 == 0 else first + away
+        if (away - 1) * near.width > known + SPARE_M:
+            break
+        if strip < 0 or strip >= strips:
+            continue
+        for other in range(near.start[strip], near.start[strip + 1]):
+            off, beside = near.along[other] - along, near.across[other] - across
+            if off * off + beside * beside < least:
+                least, nearest = off * off + beside * beside, other
+                known = np.sqrt(least)
+                if known < enough:
+                    return known, False, nearest
     return known, True, nearest
 
 
@@ -202,6 +285,29 @@ def _is_better(worth, away, other_worth, other_away):
 
 
 @lean_kernel
+def _leave_out_far(place, distance, x, y, waited_for, away, scratch):
+    """Write how far away free places are, (n,) m, but inf where `waited_for` others are nearer; of equally
+    near ones the first are kept.
+    """
+    free = 0
+    for i in range(distance.size):
+        if distance[i] != TAKEN:
+            away[i] = hypot(place[i, 0] - x, place[i, 1] - y)
+            scratch[free] = away[i]
+            free += 1
+    farthest, ties = _smallest(scratch, free, waited_for - 1), waited_for
+    for i in range(distance.size):
+        if distance[i] != TAKEN and away[i] < farthest:
+            ties -= 1
+    for i in range(distance.size):
+        if distance[i] != TAKEN and away[i] >= farthest:
+            if away[i] > farthest or ties == 0:
+                away[i] = np.inf
+            else:
+                ties -= 1
+
+
+@lean_kernel
 def rank_places(place, near, far, distance, is_known, x, y, waited_for, away, scratch, order):
     """Find the best places for an agent: of so many of the nearest those farthest from walkers,
     then the others, the nearest first.
@@ -209,9 +315,8 @@ def rank_places(place, near, far, distance, is_known, x, y, waited_for, away, sc
     Parameters
     ----------
     place : (n, 2) float64, m
-    near : (2, w) float64, m
-        x and y of walkers near the places. Their order decides about the time that it takes, and about
-        nothing else.
+    near : Near
+        Walkers near the places.
     far : Far
         The others are looked at where no walker is nearer than `FAR_M`.
     distance : (n,) float64, m
@@ -241,54 +346,43 @@ def rank_places(place, near, far, distance, is_known, x, y, waited_for, away, sc
     """
     free = 0
     for i in range(distance.size):
-        if distance[i] != TAKEN:
-            away[i] = UNKNOWN
-            free += 1
-    farthest, ties = np.inf, 0
+        away[i] = UNKNOWN
+        free += distance[i] != TAKEN
     if free > waited_for:
-        free = 0
-        for i in range(distance.size):
-            if distance[i] != TAKEN:
-                away[i] = hypot(place[i, 0] - x, place[i, 1] - y)
-                scratch[free] = away[i]
-                free += 1
-        farthest = _smallest(scratch, free, waited_for - 1)
-        ties = waited_for
-        for i in range(distance.size):
-            if distance[i] != TAKEN and away[i] < farthest:
-                ties -= 1
-    count, last = 0, -1
+        _leave_out_far(place, distance, x, y, waited_for, away, scratch)
+    # the worth of the last of those that are kept, once there are as many as are asked for
+    count, enough, last = 0, 0.0, -1
     for i in range(distance.size):
-        if distance[i] == TAKEN:
+        if distance[i] < enough or distance[i] == TAKEN:
             continue
-        is_near = away[i] < farthest
-        if away[i] == farthest and ties > 0:
-            is_near = True
-            ties -= 1
-        enough = scratch[order[count - 1]] if count == order.size else 0.0
-        if is_near and not is_known[i] and distance[i] >= enough and last >= 0:
-            # mostly the walker that was too near to the place before is too near to this one
-            off, beside = near[0, last] - place[i, 0], near[1, last] - place[i, 1]
-            distance[i] = min(distance[i], np.sqrt(off * off + beside * beside))
-        if is_near and not is_known[i] and distance[i] >= enough:
-            distance[i], is_known[i], last = _nearest(near, place[i, 0], place[i, 1], enough)
-            if is_known[i] and distance[i] > FAR_M:
-                distance[i], is_known[i] = _nearest_of_far(far, place[i, 0], place[i, 1], distance[i], enough)
+        is_near = away[i] < np.inf
+        if is_near and not is_known[i]:
+            along, across = place[i, near.axis], place[i, 1 - near.axis]
+            if last >= 0:  # mostly the walker that was too near to the place before is too near to this one
+                off, beside = near.along[last] - along, near.across[last] - across
+                distance[i] = min(distance[i], np.sqrt(off * off + beside * beside))
+            if distance[i] >= enough:
+                distance[i], is_known[i], last = _nearest(near, along, across, enough)
+                if is_known[i] and distance[i] > FAR_M:
+                    distance[i], is_known[i] = _nearest_of_far(
+                        far, place[i, 0], place[i, 1], distance[i], enough
+                    )
         worth = distance[i] if is_near else 0.0
-        scratch[i] = worth
         if worth < enough:
             continue
-        if away[i] == UNKNOWN:
+        if away[i] == UNKNOWN or not is_near:
             away[i] = hypot(place[i, 0] - x, place[i, 1] - y)
         if count < order.size:
             count += 1
         elif not _is_better(worth, away[i], enough, away[order[count - 1]]):
             continue
-        at = count - 1
+        at, scratch[i] = count - 1, worth
         while at > 0 and _is_better(worth, away[i], scratch[order[at - 1]], away[order[at - 1]]):
             order[at] = order[at - 1]
             at -= 1
         order[at] = i
+        if count == order.size:
+            enough = scratch[order[count - 1]]
     return count
 
 

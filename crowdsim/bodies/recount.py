@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.bodies.contacts import BESIDE, COUNTED, MOVED, near_slots, scan_with
+from crowdsim.bodies.contacts import BESIDE, COUNTED, MOVED, near_slots, scan_with, sum_overlaps
 from crowdsim.geometry.cells import plane_numbers, row_ahead
 from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.kernels.simd import prefetch
@@ -134,8 +134,8 @@ def mark_beside(start, stop, cells, before, after, capacity, widest, drift, fart
 
 @kernel
 def recount(start, stop, cells, now, capacity, widest, drift, stale, gap, count, deepest, total):
-    """Count the overlaps of each disc that is not COUNTED; parameters and result as in
-    `contacts.scan_contacts`. Twin: `tests/reference/separate.py`.
+    """Count the overlaps of each disc that is not COUNTED; parameters and result, which is that of all discs
+    of the range, as in `contacts.scan_contacts`. Twin: `tests/reference/separate.py`.
     """
     near = np.zeros(capacity + 32, np.uint32)
     for slot in range(np.uint64(start), np.uint64(stop)):
@@ -144,5 +144,5 @@ def recount(start, stop, cells, now, capacity, widest, drift, stale, gap, count,
             if scan_with(
                 slot, slot + np.uint64(1), cells, now, widest, drift, 0.0, gap, count, deepest, total, near
             ):
-                return -1
-    return 0
+                return -1, 0.0, 0
+    return sum_overlaps(start, stop, count, deepest, total)

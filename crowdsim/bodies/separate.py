@@ -416,23 +416,21 @@ class Separator:
         """Count the overlaps of the discs that have moved since they were counted, and of those beside them;
         return those of all.
         """
-        # a pile for which there is no room: twice as much is tried
-        while moved and (
-            any(
+        while True:
+            is_marked = not moved or not any(
                 team.run(
                     recount.mark_beside, n, cells, before, now, self._capacity, widest, drift, farthest,
                     stale, work=moved,
                 )
-            )
-            or any(
-                team.run(
+            )  # fmt: skip
+            if is_marked:
+                found = team.run(
                     recount.recount, n, cells, now, self._capacity, widest, drift + farthest, stale,
                     rows["gap"], rows["count"], rows["deepest"], rows["total"], work=moved,
-                )
-            )
-        ):  # fmt: skip
-            self._capacity *= 2
-        return _overlaps(team.run(contacts.sum_overlaps, n, rows["count"], rows["deepest"], rows["total"]))
+                )  # fmt: skip
+                if min(found)[0] >= 0:
+                    return _overlaps(found)
+            self._capacity *= 2  # there is no room for a pile
 
     def _measure_all(
         self,

@@ -249,9 +249,9 @@ def _lay_out_slots(counts, start):
         Receives the first slot of each cell.
     """
     slot = np.uint32(0)
-    for cell in range(counts.shape[1]):
+    for cell in range(np.uint64(counts.shape[1])):
         start[cell] = slot
-        for line in range(counts.shape[0]):
+        for line in range(np.uint64(counts.shape[0])):
             count = counts[line, cell]
             counts[line, cell] = slot
             slot += count
@@ -295,8 +295,10 @@ def _sort_alone(position, plane_of_row, cells, cell_of_row):
     start, count = cells.start, cells.start.size - 2
     start[0] = start[1] = np.uint32(0)
     _count_cells(0, 1, position, plane_of_row, cells, cell_of_row, start[2:].reshape(1, count))
-    for place in range(2, start.size):
-        start[place] += start[place - 1]
+    slot = np.uint32(0)
+    for place in range(np.uint64(2), np.uint64(start.size)):
+        slot += start[place]
+        start[place] = slot
     _fill_cells(0, 1, position, plane_of_row, cells, cell_of_row, start[1:-1].reshape(1, count))
 
 

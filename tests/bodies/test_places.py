@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from crowdsim.bodies.nudge import find_blocked_lines
-from crowdsim.bodies.places import FAR_M, TAKEN, Far, FreePlaces, choose_places, find_free, rank_places
+from crowdsim.bodies.places import (
+    FAR_M,
+    TAKEN,
+    Far,
+    FreePlaces,
+    choose_places,
+    find_free,
+    in_strips,
+    rank_places,
+)
 from crowdsim.navigation.mesh.build import build_mesh
 from tests.navigation.worlds import free_points, located, rooms
 from tests.reference import places as twin
@@ -12,10 +21,18 @@ from tests.reference import places as twin
 FAR = 5.0
 
 
-def far_from(walking):
-    """Return walkers as those that are far, in two parts of a list."""
+def in_two_parts(walking):
+    """Return walkers as a list of rows in two parts: which rows, and the parts."""
     middle, rows = len(walking) // 3, np.arange(len(walking), dtype=np.int32)
-    return Far(rows[::-1].copy(), np.array([[0, middle], [middle, len(rows)]]), walking)
+    return rows[::-1].copy(), np.array([[0, middle], [middle, len(rows)]])
+
+
+def near_of(walking, axis):
+    return in_strips(axis, walking, *in_two_parts(walking))
+
+
+def far_of(walking):
+    return Far(*in_two_parts(walking), walking)
 
 
 def are_free(place, standing, reach, axis=0):
@@ -41,14 +58,44 @@ def test_a_place_at_the_very_reach_of_a_body_is_taken():
     assert are_free([(0.3, 0.4), (0.3, 0.41)], [(0.0, 0.0)], [0.5]) == [False, True]
 
 
+@pytest.mark.parametrize("count", [0, 1, 9, 60, 4000])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_walkers_are_sorted_into_strips(axis, count):
+    walking = np.random.default_rng(count).normal(size=(count, 2)) * [9.0, 0.3]
+    if count == 60:
+        walking[:, axis] = 2.5  # all in one strip
+    near = near_of(walking, axis)
+    found = np.column_stack([near.along, near.across])
+    assert sorted(found.tolist()) == sorted(walking[:, [axis, 1 - axis]].tolist())
+    assert (near.start[0], near.start[-1]) == (0, count) and np.all(np.diff(near.start) >= 0)
+    strip = np.repeat(np.arange(len(near.start) - 1), np.diff(near.start))
+    assert np.all(near.along >= near.low + strip * near.width - 1e-9)
+    assert np.all(near.along <= near.low + (strip + 1) * near.width + 1e-9)
+
+
+def test_the_nearest_walker_is_found_from_strips_of_all_widths():
+    random = np.random.default_rng(5)
+    place = random.uniform(-15.0, 15.0, (300, 2))  # some beyond the outermost strips
+    for count in (1, 8, 50, 700):
+        walking = random.uniform(-7.9, 7.9, (count, 2))  # none is far
+        ranking = Ranking(place, [True] * 300, walking, axis=count % 2)
+        for place_before in range(300):
+            ranking.best(0.0, 0.0, 300, 1)
+            off = np.hypot(*(place - walking[:, None]).transpose(2, 0, 1)).min(axis=0)
+            known = ranking.is_known & (ranking.distance != TAKEN)
+            assert np.allclose(ranking.distance[known], off[known], rtol=0.0, atol=1e-12)
+            ranking.distance[place_before] = TAKEN
+        assert ranking.is_known.sum() > 30
+
+
 class Ranking:
     """Places that several agents take, one after the other, with what was found for those before."""
 
-    def __init__(self, place, is_free, walking):
+    def __init__(self, place, is_free, walking, axis=0):
         self.place = np.asarray(place, dtype=np.float64)
         walking = np.reshape(walking, (-1, 2))
         far = np.all(np.abs(walking) > FAR + FAR_M, axis=1)
-        self.near, self.far = np.ascontiguousarray(walking[~far].T), far_from(walking[far])
+        self.near, self.far = near_of(walking[~far], axis), far_of(walking[far])
         self.distance = np.where(is_free, np.inf, TAKEN)
         self.is_known = np.zeros(len(place), dtype=bool)
 
@@ -60,8 +107,9 @@ class Ranking:
         return order[:found].tolist()
 
 
+@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("seed", range(10))
-def test_places_are_ranked_as_the_naive_twin_ranks_them(seed):
+def test_places_are_ranked_as_the_naive_twin_ranks_them(seed, axis):
     random = np.random.default_rng(seed)
     size = int(random.integers(0, 120))
     spread = FAR if seed < 6 else 4.0 * FAR  # few walkers are near then
@@ -71,7 +119,7 @@ def test_places_are_ranked_as_the_naive_twin_ranks_them(seed):
     is_free = random.random(size) < 0.7
     for waited_for in (1, 2, 7, size // 2 + 1, size + 1):
         for count in (1, 4, size + 1):
-            ranking, still_free = Ranking(place, is_free, walking), is_free.copy()
+            ranking, still_free = Ranking(place, is_free, walking, axis), is_free.copy()
             for x, y in random.uniform(-FAR, FAR, (4, 2)):
                 found = ranking.best(x, y, waited_for, count)
                 assert found == twin.rank_places(place.tolist(), still_free, walking, x, y, waited_for, count)
@@ -105,7 +153,7 @@ def test_agents_choose_in_turn_among_the_places_that_they_get_to_straight(seed):
             0, len(place), here, mesh, polygon[start], points[start], place, radii[: len(place)], blocked[row]
         )
     free = FreePlaces(
-        place, np.ascontiguousarray(walking.T), far_from(np.empty((0, 2))), np.where(is_free, np.inf, TAKEN),
+        place, near_of(walking, 0), far_of(np.empty((0, 2))), np.where(is_free, np.inf, TAKEN),
         np.zeros(len(place), dtype=bool),
     )  # fmt: skip
     chosen, first, taken = np.empty(20, dtype=np.int64), 0, 0

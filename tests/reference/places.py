@@ -1,6 +1,5 @@
 """Twins of which places are free, how far they are from walkers, all against all, and which are the best.
-Kernels: find_free, rank_places, choose_places, survey_region, walkers_near, standing_places, settle,
-send_in.
+Kernels: find_free, rank_places, choose_places, survey_region, standing_places, settle, send_in.
 """
 
 import math

@@ -15,14 +15,13 @@ from crowdsim.systems.goals.place_rows import (
     STANDING,
     STAYS,
     WAITED_FOR,
-    Coming,
     Crowd,
     Regions,
+    Settlers,
     send_in,
     settle,
     standing_places,
     survey_regions,
-    walkers_near,
 )
 from crowdsim.world.columns import AgentState, Stepping
 from tests.navigation.worlds import located
@@ -105,8 +104,6 @@ def test_a_survey_finds_what_the_twins_find_one_after_the_other(rng, layers):
         assert np.array_equal(twin.listed(found[at, 0], parts_of(parts[at], NEAR)), near)
         assert sorted(twin.listed(found[at, 0], parts_of(parts[at], FAR))) == far.tolist()
         assert min(len(near), len(far)) > 0 and len(near) + len(far) < ROWS
-        walkers = walkers_near(agents.position, found[at, 0], parts[at])
-        assert np.array_equal(walkers, agents.position[near].T)
 
         stand = twin.list_standing(
             agents.activity, agents.layer, layers[at], agents.is_yielding, agents.yield_target,
@@ -145,6 +142,7 @@ def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_
         layer=np.zeros(ROWS, np.int32), position=rng.uniform(0.5, 11.5, (ROWS, 2)),
         yield_target=rng.uniform(0.5, 11.5, (ROWS, 2)), radius=np.full(ROWS, 0.1),
         activity=rng.choice([AgentState.WALKING, AgentState.STANDING], ROWS, p=[0.98, 0.02]).astype(np.uint8),
+        itinerary=np.where(np.arange(ROWS) % 67 == 0, 0, 1).astype(np.int32),  # few stay
     )  # fmt: skip
     is_new = np.concatenate(rows)
     agents.activity[is_new], agents.goal[is_new], agents.is_yielding[is_new] = AgentState.STANDING, -1, 0
@@ -156,10 +154,13 @@ def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_
         name: getattr(agents, name).copy() for name in ("is_yielding", "yield_target", "yield_tick")
     })  # fmt: skip
     chosen, done = np.empty(7, dtype=np.int64), np.empty(2, dtype=np.int64)
-    waited_for, is_last = np.array([1000, 1000]), np.array([True, False])
-    coming = Coming(np.concatenate(rows), start, waited_for, is_last, 5.0, 100, 0.05)
+    settlers = Settlers(
+        np.concatenate(rows), start, np.array([4, 3]), np.array([True, False]), 5.0, 100, 0.05
+    )
+    waited_for = np.count_nonzero((agents.itinerary == 0) & (agents.goal >= 0)) + settlers.waited_for
+    assert waited_for.max() < 40  # fewer than there are free places
     polygon = located(mesh, agents.position).astype(np.int64)
-    settle(regions, agents, mesh, polygon, found, parts, coming, chosen, done)
+    settle(regions, agents, mesh, polygon, found, parts, settlers, chosen, done)
     assert done.tolist() == [4, 3]
 
     taken = 0
@@ -177,7 +178,7 @@ def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_
         is_free = twin.find_free(points[at], place[standing], before.radius[standing] + 0.4)
         taken += is_free.count(False)
         expected = twin.choose_places(
-            before.position[rows[at]], points[at].tolist(), is_free, walking.tolist(), 1000,
+            before.position[rows[at]], points[at].tolist(), is_free, walking.tolist(), waited_for[at],
             np.ones((len(rows[at]), 60), dtype=bool),
         )  # fmt: skip
         mine = slice(start[at], start[at + 1])
@@ -192,7 +193,7 @@ def test_agents_go_to_their_places_for_as_long_as_they_need_at_half_of_their_spe
     rows, chosen = np.array([3, 4, 11, 19, 20]), np.array([8, 0, 5, 2, -1])
     agents.desired_speed[3], agents.is_yielding[:] = 0.0, Stepping.NOWHERE
     none = np.zeros(0, dtype=np.int64)
-    send_in(rows, chosen, place, agents, Coming(none, none, none, none.astype(bool), 5.0, 100, 0.05))
+    send_in(rows, chosen, place, agents, Settlers(none, none, none, none.astype(bool), 5.0, 100, 0.05))
     rows, chosen = rows[:4], chosen[:4]  # the last has no place
     assert np.flatnonzero(agents.is_yielding == Stepping.IN).tolist() == rows.tolist()
     assert np.count_nonzero(agents.is_yielding) == len(rows)

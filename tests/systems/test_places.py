@@ -207,8 +207,7 @@ def test_a_survey_among_other_places_than_last_time_is_made_again():
                 places._look_at_ground()
                 elsewhere = {"low": np.full(2, 90.0), "high": np.full(2, 91.0)}
                 places._last[region] = replace(places._lattice(region, 1.2, 0.2), **elsewhere), 0.2
-            start = np.array([0, len(rows)])
-            known, spacing, tight, seen = places._survey_places(tick, [region], rows, start, leaving=True)
+            known, spacing, tight, seen = places._survey_places(tick, {region: rows.tolist()}, leaving=True)
             standing = twin.listed(seen.found[0, 1], seen.parts[0, :, STANDING : STANDING + 2].tolist())
             found.append((known[0][0].low.tolist(), spacing[0], tight[0], standing.tolist()))
         assert found[0] == found[1]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies.places import FAR_M, Far, FreePlaces, choose_places, find_free
+from crowdsim.bodies.places import FAR_M, Far, FreePlaces, choose_places, find_free, in_strips
 from crowdsim.geometry.hypot import hypot
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.world.columns import Stepping
@@ -84,7 +84,7 @@ class Regions(NamedTuple):
     axis: NDArray[np.int64]
 
 
-class Coming(NamedTuple):
+class Settlers(NamedTuple):
     """Agents that are to have places, region by region.
 
     Attributes
@@ -93,7 +93,8 @@ class Coming(NamedTuple):
     start : (k + 1,) int64
         Those of a region are ``row[start[r]:start[r + 1]]``.
     waited_for : (k,) int64
-        For how many agents places are kept, these included.
+        For how many more agents places are kept than those that have a goal and stay: these and, where they
+        are not all, those after them.
     is_last : (k,) bool
         Whether there are no other places for one that gets to none of these.
     patience : float, s
@@ -229,29 +230,6 @@ def count_listed(parts, first):
 
 
 @kernel
-def walkers_near(position, row, parts):
-    """Return x and y of those that come near, (2, w) m.
-
-    Parameters
-    ----------
-    position : (n, 2) float64, m
-    row : (n,) int32
-    parts : (p, PART_COLUMNS) int64
-        What `survey_region` has found.
-
-    Notes
-    -----
-    Twin: `tests/reference/places.py`.
-    """
-    out, at = np.empty((2, count_listed(parts, NEAR))), 0
-    for part in range(parts.shape[0]):
-        for listed in range(parts[part, NEAR], parts[part, NEAR + 1]):
-            out[0, at], out[1, at] = position[row[listed], 0], position[row[listed], 1]
-            at += 1
-    return out
-
-
-@kernel
 def standing_places(agents, row, parts, sent, own):
     """Return where those are that stand, or are about to, (2, s) m, and in the third row how far from them
     places are taken by an agent of a radius `own`, m.
@@ -260,7 +238,7 @@ def standing_places(agents, row, parts, sent, own):
     ----------
     agents : Crowd
     row, parts
-        As in `walkers_near`.
+        What `survey_region` has found: (n,) int32, (p, PART_COLUMNS) int64.
     sent : (s,) int64
         More that have just been sent to places, if they were: those that were listed may be among them.
     own : float, m
@@ -288,7 +266,7 @@ def _note_place(agents, row, own, out, at):
 
 
 @kernel
-def settle(regions, agents, mesh, polygon, found, parts, coming, chosen, done):
+def settle(regions, agents, mesh, polygon, found, parts, settlers, chosen, done):
     """Let agents choose places in one region after the other, and go there.
 
     Parameters
@@ -301,7 +279,7 @@ def settle(regions, agents, mesh, polygon, found, parts, coming, chosen, done):
         Under all agents.
     found, parts
         What `survey_regions` has found.
-    coming : Coming
+    settlers : Settlers
     chosen : (m,) int64
         Receives the numbers of their places, -1 for none.
     done : (k,) int64
@@ -310,29 +288,31 @@ def settle(regions, agents, mesh, polygon, found, parts, coming, chosen, done):
     for at in range(done.size):
         first, last = regions.start[at], regions.start[at + 1]
         point, walkers = regions.point[first:last], found[at, _WALKING]
-        begin, end = coming.start[at], coming.start[at + 1]
+        begin, end = settlers.start[at], settlers.start[at + 1]
         distance = np.empty(last - first)
         standing = standing_places(
-            agents, found[at, _STANDING], parts[at], coming.row[:begin], regions.widest[at]
+            agents, found[at, _STANDING], parts[at], settlers.row[:begin], regions.widest[at]
         )
         find_free(point, regions.axis[at], regions.order[first:last], standing, distance)
         free = FreePlaces(
             point,
-            walkers_near(agents.position, walkers, parts[at]),
+            in_strips(regions.axis[at], agents.position, walkers, parts[at, :, NEAR : NEAR + 2]),
             Far(walkers, np.ascontiguousarray(parts[at, :, FAR : FAR + 2]), agents.position),
             distance,
             np.zeros(last - first, dtype=np.bool_),
         )
-        rows, own = coming.row[begin:end], chosen[begin:end]
+        rows, own = settlers.row[begin:end], chosen[begin:end]
+        waited_for = settlers.waited_for[at]
+        for part in range(parts.shape[1]):
+            waited_for += parts[at, part, WAITED_FOR]
         done[at] = choose_places(
-            rows, free, coming.waited_for[at], coming.is_last[at], mesh, polygon, agents.position,
-            agents.radius, own,
-        )  # fmt: skip
-        send_in(rows[: done[at]], own, point, agents, coming)
+            rows, free, waited_for, settlers.is_last[at], mesh, polygon, agents.position, agents.radius, own
+        )
+        send_in(rows[: done[at]], own, point, agents, settlers)
 
 
 @lean_kernel
-def send_in(rows, chosen, point, agents, coming):
+def send_in(rows, chosen, point, agents, settlers):
     """Let agents go to places for a while.
 
     Parameters
@@ -344,7 +324,7 @@ def send_in(rows, chosen, point, agents, coming):
     point : (p, 2) float64, m
     agents : Crowd
         In and out.
-    coming : Coming
+    settlers : Settlers
 
     Notes
     -----
@@ -355,7 +335,7 @@ def send_in(rows, chosen, point, agents, coming):
             continue
         row, x, y = rows[k], point[chosen[k], 0], point[chosen[k], 1]
         pace = max(LEAST_SPEED, SLOWEST * agents.desired_speed[row])
-        needed = hypot(x - agents.position[row, 0], y - agents.position[row, 1]) / pace + coming.patience
+        needed = hypot(x - agents.position[row, 0], y - agents.position[row, 1]) / pace + settlers.patience
         agents.is_yielding[row] = _IN
         agents.yield_target[row, 0], agents.yield_target[row, 1] = x, y
-        agents.yield_tick[row] = coming.tick + np.int64(np.ceil(needed / coming.tick_length))
+        agents.yield_tick[row] = settlers.tick + np.int64(np.ceil(needed / settlers.tick_length))

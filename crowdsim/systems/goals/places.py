@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +23,9 @@ from crowdsim.systems.goals.place_rows import (
     OUT,
     PART_COLUMNS,
     STAYS,
-    WAITED_FOR,
-    Coming,
     Crowd,
     Regions,
+    Settlers,
     settle,
     survey_regions,
 )
@@ -74,8 +74,8 @@ class Surveyed(NamedTuple):
     ----------
     stays : (k, n) uint8
         Not 0 for those that stay in the end.
-    staying, waited_for : (k,) int64
-        How many these are, and how many of them have a goal.
+    staying : (k,) int64
+        How many these are.
     widest : (k,) float64, m
         Their greatest radius.
     found : (k, 2, n) int32
@@ -85,7 +85,6 @@ class Surveyed(NamedTuple):
 
     stays: NDArray[np.uint8]
     staying: NDArray[np.int64]
-    waited_for: NDArray[np.int64]
     widest: NDArray[np.float64]
     found: NDArray[np.int32]
     parts: NDArray[np.int64]
@@ -93,6 +92,7 @@ class Surveyed(NamedTuple):
 
 # The places of a region, None for none, and the radius (m) of agents that they are for.
 Known = tuple[Lattice | None, float]
+Coming = dict[int, list[int]]  # Rows of agents that are to have places, by region.
 
 
 class Places:
@@ -140,18 +140,15 @@ class Places:
         """
         if not self.parameters.moving_in or not len(rows):
             return
-        is_region = self.world.goals.reach[regions] == 0.0
-        rows, regions = rows[is_region], regions[is_region]
-        if not len(rows):
-            return
-        order = regions.argsort(kind="stable")
-        rows, regions = rows[order], regions[order]
-        which = sorted(set(regions.tolist()))
-        starts = [*regions.searchsorted(which).tolist(), len(rows)]
+        coming: Coming = {}
+        reach = self.world.goals.reach
+        for row, region in zip(rows.tolist(), regions.tolist(), strict=True):
+            if reach[region] == 0.0:
+                coming.setdefault(region, []).append(row)
+        which = sorted(coming)
         for first in range(0, len(which), AT_ONCE):
-            some = starts[first : first + AT_ONCE + 1]
-            start = np.array(some) - some[0]
-            self._take_in(tick, which[first : first + AT_ONCE], rows[some[0] : some[-1]], start, polygon)
+            some = which[first : first + AT_ONCE]
+            self._take_in(tick, {region: coming[region] for region in some}, polygon)
 
     def move_up(self, tick: Tick) -> None:
         """Let agents that stay in a region and stand before one that is stuck go on to other places:
@@ -179,51 +176,33 @@ class Places:
         for region in np.flatnonzero(goals.reach == 0.0).tolist():
             if not self._is_for_staying(region):
                 continue
-            seen = self._survey(tick, [region], self._regions([region], [(None, 0.0)]))
+            seen = self._survey(tick, {region: []}, self._regions([region], [(None, 0.0)]))
             before = standing[seen.stays[0, standing] != 0]
             if len(before):
-                start, polygon = np.array([0, len(before)]), self.world.polygons()
-                self._take_in(tick, [region], before, start, polygon, leaving=True)
+                self._take_in(tick, {region: before.tolist()}, self.world.polygons(), leaving=True)
 
     def _take_in(
-        self,
-        tick: Tick,
-        which: Sequence[int],
-        rows: NDArray[np.int64],
-        start: NDArray[np.int64],
-        polygon: NDArray[np.int64],
-        *,
-        leaving: bool = False,
+        self, tick: Tick, coming: Coming, polygon: NDArray[np.int64], *, leaving: bool = False
     ) -> None:
         """Give agents their places in regions, of one after the other; those that are `leaving` have one,
         and get none that they could have from there.
-
-        Parameters
-        ----------
-        tick : Tick
-        which : k int
-        rows : (m,) int64
-        start : (k + 1,) int64
-            Of each region those from one of these on, before the next.
-        polygon : (n,) int64
-            Under all agents.
-        leaving : bool
         """
-        known, spacing, tight, seen = self._survey_places(tick, which, rows, start, leaving=leaving)
-        regions, count = self._regions(which, known), np.diff(start)
-        done = self._settle(
-            tick, regions, seen, rows, start, seen.waited_for + count, spacing == tight, polygon
-        )
-        for at in np.flatnonzero(done < count).tolist():
-            mine, widest = rows[start[at] + done[at] : start[at + 1]], float(seen.widest[at])
-            apart = float(spacing[at]), float(tight[at])
-            self._take_in_one_by_one(tick, which[at], mine, apart, widest, polygon, leaving=leaving)
+        known, spacing, tight, seen = self._survey_places(tick, coming, leaving=leaving)
+        counts = [len(rows) for rows in coming.values()]
+        is_last = [loose == least for loose, least in zip(spacing, tight, strict=True)]
+        done = self._settle(tick, self._regions(list(coming), known), seen, coming, counts, is_last, polygon)
+        for at, (region, rows) in enumerate(coming.items()):
+            if done[at] < counts[at]:
+                apart, widest = (spacing[at], tight[at]), float(seen.widest[at])
+                self._take_in_one_by_one(
+                    tick, region, rows[done[at] :], apart, widest, polygon, leaving=leaving
+                )
 
     def _take_in_one_by_one(
         self,
         tick: Tick,
         region: int,
-        rows: NDArray[np.int64],
+        rows: list[int],
         apart: tuple[float, float],
         widest: float,
         polygon: NDArray[np.int64],
@@ -240,16 +219,13 @@ class Places:
         while first < len(rows):
             for spacing in apart:
                 regions = self._regions([region], [(self._lattice(region, spacing, widest), widest)])
-                start = np.array([0, len(rows) - first])
-                seen = self._survey(tick, [region], regions, rows[first:], start, leaving=leaving)
+                left = rows[first:]
+                seen = self._survey(tick, {region: left}, regions, leaving=leaving)
                 # of the other places more than one may be taken
-                last = len(rows) if spacing == apart[0] else first + 1
-                done = self._settle(
-                    tick, regions, seen, rows[first:last], np.array([0, last - first]),
-                    seen.waited_for + len(rows) - first, np.zeros(1, dtype=np.bool_), polygon,
-                )  # fmt: skip
+                now = {region: left if spacing == apart[0] else left[:1]}
+                done = self._settle(tick, regions, seen, now, [len(left)], [False], polygon)
                 if done[0]:
-                    first += int(done[0])
+                    first += done[0]
                     break
             else:
                 first += 1  # it has none
@@ -259,83 +235,91 @@ class Places:
         tick: Tick,
         regions: Regions,
         seen: Surveyed,
-        rows: NDArray[np.int64],
-        start: NDArray[np.int64],
-        waited_for: NDArray[np.int64],
-        is_last: NDArray[np.bool_],
+        coming: Coming,
+        counts: list[int],
+        is_last: list[bool],
         polygon: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
-        """Let agents choose places in regions, and go there; return how many have chosen in each, (k,)."""
-        patience = float(self.parameters.place_patience)
-        coming = Coming(rows, start, waited_for, is_last, patience, tick.number, tick.length)
-        chosen, done = np.empty(len(rows), dtype=np.int64), np.empty(len(start) - 1, dtype=np.int64)
-        settle(regions, self._crowd(), self.world.mesh, polygon, seen.found, seen.parts, coming, chosen, done)
-        return done
+    ) -> list[int]:
+        """Let agents choose places in regions, and go there; return how many have chosen in each.
+
+        Parameters
+        ----------
+        tick : Tick
+        regions : Regions
+        seen : Surveyed
+        coming : Coming
+        counts : list of int
+            How many come to each region, these included.
+        is_last : list of bool
+            Whether there are no other places for one that gets to none of these.
+        polygon : (n,) int64
+            Under all agents.
+        """
+        rows = np.array([row for of_one in coming.values() for row in of_one], dtype=np.int64)
+        start = np.array([0, *accumulate(map(len, coming.values()))])
+        settlers = Settlers(
+            rows,
+            start,
+            np.array(counts),
+            np.array(is_last),
+            float(self.parameters.place_patience),
+            tick.number,
+            tick.length,
+        )
+        chosen, done = np.empty(len(rows), dtype=np.int64), np.empty(len(counts), dtype=np.int64)
+        settle(
+            regions, self._crowd(), self.world.mesh, polygon, seen.found, seen.parts, settlers, chosen, done
+        )
+        counted: list[int] = done.tolist()
+        return counted
 
     def _survey_places(
-        self,
-        tick: Tick,
-        which: Sequence[int],
-        rows: NDArray[np.int64],
-        start: NDArray[np.int64],
-        *,
-        leaving: bool,
-    ) -> tuple[list[Known], NDArray[np.float64], NDArray[np.float64], Surveyed]:
-        """Return the places of regions, how far apart they are and are at least, (k,) m, and what is found
-        among them; parameters as in `_take_in`.
+        self, tick: Tick, coming: Coming, *, leaving: bool
+    ) -> tuple[list[Known], list[float], list[float], Surveyed]:
+        """Return the places of regions, how far apart they are and are at least, m, and what is found among
+        them; parameters as in `_take_in`.
 
         Which places there are follows from those that stay. They are the same as the last time, as a rule;
         where they are not, those that stand among them are looked for once more.
         """
         self._look_at_ground()
+        which = list(coming)
         known: list[Known] = [self._last.get(region, (None, 0.0)) for region in which]
         while True:
-            seen = self._survey(tick, which, self._regions(which, known), rows, start, leaving=leaving)
-            tight = 2.0 * seen.widest + self.parameters.place_gap
-            each = list(zip(which, seen.staying.tolist(), seen.widest.tolist(), tight.tolist(), strict=True))
-            spacing = [self._spacing(*of_one) for of_one in each]
-            now: list[Known] = [
-                (self._lattice(region, apart, widest), widest)
-                for (region, _, widest, _), apart in zip(each, spacing, strict=True)
-            ]
+            seen = self._survey(tick, coming, self._regions(which, known), leaving=leaving)
+            now, spacing, tight = list[Known](), list[float](), list[float]()
+            for region, staying, widest in zip(
+                which, seen.staying.tolist(), seen.widest.tolist(), strict=True
+            ):
+                tight.append(2.0 * widest + self.parameters.place_gap)
+                spacing.append(self._spacing(region, staying, widest, tight[-1]))
+                now.append((self._lattice(region, spacing[-1], widest), widest))
             if now == known:
-                return known, np.array(spacing), tight, seen
+                return known, spacing, tight, seen
             known = now
             self._last.update(zip(which, now, strict=True))
 
-    def _survey(
-        self,
-        tick: Tick,
-        which: Sequence[int],
-        regions: Regions,
-        rows: NDArray[np.int64] | None = None,
-        start: NDArray[np.int64] | None = None,
-        *,
-        leaving: bool = False,
-    ) -> Surveyed:
+    def _survey(self, tick: Tick, coming: Coming, regions: Regions, *, leaving: bool = False) -> Surveyed:
         """Return which agents matter for regions: those that head for one, or will once they start; those
-        with that as their last goal, to stay, and `rows`, as in `_take_in`; and those that stand among its
-        places, or are about to. Of these `rows` only count if they are `leaving`.
+        with that as their last goal, to stay, and those that are `coming`; and those that stand among its
+        places, or are about to. Of these those that are coming only count if they are `leaving`.
 
         Of a region that the run has set, those stay that head for it or stand in it.
         """
         world, count = self.world, len(self.world.agents)
-        stays = np.zeros((len(which), count), dtype=np.uint8)
-        if world.machines is not None or which[-1] >= world.destinations.fixed:
-            for at, region in enumerate(which):
+        stays = np.zeros((len(coming), count), dtype=np.uint8)
+        for at, (region, rows) in enumerate(coming.items()):
+            if world.machines is not None or region >= world.destinations.fixed:
                 self._mark_staying(region, stays[at])
-        if rows is not None and start is not None:
-            for at in range(len(which)):
-                stays[at, rows[start[at] : start[at + 1]]] = STAYS if leaving else OUT
-        if self._found.shape[2] != count or len(self._found) < len(which):
-            self._found = np.empty((len(which), 2, count), dtype=np.int32)
-        found, shares = self._found[: len(which)], max(1, min(tick.team.threads, count // SHARED))
-        parts = np.empty((len(which), shares, PART_COLUMNS), dtype=np.int64)
-        widest = np.empty((len(which), shares))
+            stays[at, rows] = STAYS if leaving else OUT
+        if self._found.shape[2] != count or len(self._found) < len(coming):
+            self._found = np.empty((len(coming), 2, count), dtype=np.int32)
+        found, shares = self._found[: len(coming)], max(1, min(tick.team.threads, count // SHARED))
+        parts = np.empty((len(coming), shares, PART_COLUMNS), dtype=np.int64)
+        widest = np.empty((len(coming), shares))
         given = regions, self._crowd(), stays, found, parts, widest
         tick.team.run(survey_regions, shares, *given, at_least=1)
-        sums = parts.sum(axis=1)
-        return Surveyed(stays, sums[:, COUNT], sums[:, WAITED_FOR], widest.max(axis=1), found, parts)
+        return Surveyed(stays, parts[:, :, COUNT].sum(axis=1), widest.max(axis=1), found, parts)
 
     def _mark_staying(self, region: int, stays: NDArray[np.uint8]) -> None:
         """Mark those that stay in a region for other reasons than their lists of goals, (n,)."""
