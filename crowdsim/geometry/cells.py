@@ -214,21 +214,27 @@ def _count_cells(start, stop, position, plane_of_row, cells, cell_of_row, counts
         Receives the counts of the lines' rows.
     """
     shape, origin, per_metre = cells.shape, cells.origin, cells.per_metre
+    is_one_plane = origin.shape[0] == 1
+    p = np.int64(0)
+    low_x, low_y, columns, first_cell = origin[p, 0], origin[p, 1], shape[p, COLUMNS], shape[p, FIRST_CELL]
+    column_mask, row_mask = shape[p, COLUMN_MASK], shape[p, ROW_MASK]
     for share in range(start, stop):
         for cell in range(counts.shape[1]):
             counts[share, cell] = np.uint32(0)
         first, last = _rows_of(share, plane_of_row, counts)
-        own, behind = counts[share], np.int64(AHEAD)
-        for row in range(first, last + behind):
-            if row < last:
-                p = plane_of_row[row]
-                column = np.int64((position[row, 0] - origin[p, 0]) * per_metre) & shape[p, COLUMN_MASK]
-                line = np.int64((position[row, 1] - origin[p, 1]) * per_metre) & shape[p, ROW_MASK]
-                cell_number = np.uint32(shape[p, FIRST_CELL] + line * shape[p, COLUMNS] + column)
-                cell_of_row[row] = cell_number
-                prefetch(own, np.uint64(cell_number))
-            if row - behind >= first:
-                own[np.uint64(cell_of_row[row - behind])] += np.uint32(1)
+        own, far = counts[share], np.int64(AHEAD)
+        for row in range(np.uint64(first), np.uint64(last)):
+            if not is_one_plane:
+                p = np.int64(plane_of_row[row])
+                low_x, low_y = origin[p, 0], origin[p, 1]
+                columns, first_cell = shape[p, COLUMNS], shape[p, FIRST_CELL]
+                column_mask, row_mask = shape[p, COLUMN_MASK], shape[p, ROW_MASK]
+            column = np.int64((position[row, 0] - low_x) * per_metre) & column_mask
+            line = np.int64((position[row, 1] - low_y) * per_metre) & row_mask
+            cell_of_row[row] = np.uint32(first_cell + line * columns + column)
+        for row in range(np.uint64(first), np.uint64(last)):
+            prefetch(own, np.uint64(cell_of_row[min(row + np.uint64(far), np.uint64(last - 1))]))
+            own[np.uint64(cell_of_row[row])] += np.uint32(1)
 
 
 @inlined_kernel
