@@ -82,7 +82,7 @@ def bless(
         load_plugins(plugin)
         require_recorded_plugins(recorded)
         scenario = parse_scenario(recorded.header.scenario, file=str(run))
-        progress.watch_compiler()
+        progress.watch_first_run()
         made = scratch / "golden.h5"
         kept = recorded.commit.last_tick * recorded.header.tick_s if seconds is None else seconds
         ran = record_golden(

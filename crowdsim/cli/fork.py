@@ -68,7 +68,7 @@ def fork(
         start = Start(
             begun, str(checkpoint), are_models_new=require_same_shape(before, scenario, str(checkpoint))
         )
-        progress.watch_compiler()
+        progress.watch_first_run()
         with (
             stoppable() as heeding,
             Simulation(scenario, threads=threads, out=out, force=force, start=start) as simulation,

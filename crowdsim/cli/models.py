@@ -161,7 +161,7 @@ def _run_all(
     outcomes: list[Outcome] = []
     traces: list[Trace] = []
     with Progress(enabled=not quiet) as progress:
-        progress.watch_compiler()
+        progress.watch_first_run()
         for number, (model, scenario) in enumerate(runs):
             progress.note(f"{scenario.name}: {model}, seed {scenario.seed} ({number + 1} of {len(runs)})")
             trace = Trace() if traced and number % traced == 0 else None

@@ -47,12 +47,13 @@ class Progress(AbstractContextManager["Progress"]):
         """Show what is being done."""
         self._write(text)
 
-    def watch_compiler(self) -> None:
-        """Say which kernels have to be compiled, or how many of how many are:
-        a first run would seem to hang otherwise.
+    def watch_first_run(self) -> None:
+        """Say which kernels have to be compiled, or how many of how many are, and which landmarks of large
+        ground are looked for: a first run would seem to hang otherwise.
         """
         if self._enabled:
             from crowdsim.kernels.decorator import on_compile, on_progress
+            from crowdsim.navigation.planning.find_landmarks import on_progress as on_landmarks
 
             counted = False
 
@@ -65,7 +66,10 @@ class Progress(AbstractContextManager["Progress"]):
                 if not counted:
                     self._write(f"compiling, first run only: {kernel}")
 
-            self._forget += [on_compile(name), on_progress(count)]
+            def look(done: int, total: int) -> None:
+                self._write(f"looking for landmarks, first run only: {done} of {total}")
+
+            self._forget += [on_compile(name), on_progress(count), on_landmarks(look)]
 
     def start(self, simulation: Simulation) -> None:
         """Begin to watch a simulation."""

@@ -111,7 +111,7 @@ def resume(
         load_plugins(plugin)
         complain_of(require_recorded(dict(recorded.header.plugins), str(run)))
         scenario = parse_scenario(recorded.header.scenario, file=str(source))
-        progress.watch_compiler()
+        progress.watch_first_run()
         start = Start(found[1], str(found[0]), recorded) if found is not None else None
         with _telling_steps(stopped, found), stoppable() as heeding:
             replaces = target == stopped.out

@@ -115,7 +115,7 @@ def run(
         place = target
         if target is None and loaded.measures:  # which are measured in a recording
             place = Path(room.enter_context(TemporaryDirectory())) / "run.h5"
-        progress.watch_compiler()
+        progress.watch_first_run()
         try:
             with (
                 stoppable() as heeding,

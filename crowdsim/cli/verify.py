@@ -72,7 +72,7 @@ def verify(
         scenario = parse_scenario(recorded.header.scenario, file=str(run))
         later = later_digests(recorded)
         again = folder / "again.h5"
-        progress.watch_compiler()
+        progress.watch_first_run()
         ticks = recorded.commit.last_tick
         ran = run_for(
             scenario,

@@ -217,17 +217,22 @@ def test_several_processes_compile_and_one_that_comes_later_loads(tmp_path: Path
 
 def test_progress_says_how_many_of_how_many(monkeypatch, capsys):
     from crowdsim.cli.progress import Progress
+    from crowdsim.navigation.planning import find_landmarks
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with Progress() as progress:
-        progress.watch_compiler()
+        progress.watch_first_run()
         for done in range(3):
             kernels.tell_progress(done, 2)
+        for tell in find_landmarks._listeners:
+            tell(2, 32)
     shown = [state.strip() for state in capsys.readouterr().err.split("\r") if state.strip()]
     assert shown == [
         "compiling, first run only: 1 of 2",
         "compiling, first run only: 2 of 2",
         "compiling, first run only: 2 of 2",
+        "looking for landmarks, first run only: 2 of 32",
     ]
     kernels.tell_progress(1, 2)
+    assert not find_landmarks._listeners
     assert capsys.readouterr().err == ""

@@ -30,18 +30,24 @@ from crowdsim.navigation.search.landmarks import (
     landmarks_of,
     pack_landmarks,
 )
-from crowdsim.navigation.search.polyanya_slots import MOST_INTERVALS
 from crowdsim.navigation.search.portal_points import PortalPoints
 from crowdsim.navigation.search.sharing import WHOLE
 
-# Intervals of a tree over the whole mesh, for each half-edge: where there is room for less, none is tried.
-LEAST_CONES = 16
-# Points of portals; with more, trees take seconds before the first tick.
-MOST_POINTS = 1 << 17
+# Polygons, and points of portals; with more, trees take many seconds before the first tick.
+MOST_POLYGONS = MOST_POINTS = 1 << 17
 AT_ONCE = 2  # Trees that grow side by side; more take more room.
 # The last mesh and its landmarks: an obstacle that stood on it may go, or a door that was shut open, and then
 # it is the ground again.
 _last: list[tuple[NavMesh, dict[tuple[object, ...], Landmarks | None]]] = []
+_listeners: list[Callable[[int, int], None]] = []
+
+
+def on_progress(listener: Callable[[int, int], None]) -> Callable[[], None]:
+    """Call `listener(done, all)` while landmarks are looked for, until the returned function is called: that
+    takes seconds on large ground.
+    """
+    _listeners.append(listener)
+    return lambda: _listeners.remove(listener)
 
 
 def find_landmarks(mesh: NavMesh, count: int, key: bytes = b"") -> Landmarks | None:
@@ -51,11 +57,11 @@ def find_landmarks(mesh: NavMesh, count: int, key: bytes = b"") -> Landmarks | N
     They are in the largest part of the ground that hangs together; in the others searches go without. Where
     `key`, a hash of what the mesh was made of, is not empty, they are kept in the cache on disk.
     """
-    if count == 0 or mesh.polygon_count < LEAST_POLYGONS or LEAST_CONES * mesh.edge_count > MOST_INTERVALS:
+    if count == 0 or not LEAST_POLYGONS <= mesh.polygon_count <= MOST_POLYGONS:
         return None
 
-    def found(distance: NDArray[np.float64]) -> Landmarks | None:
-        return landmarks_of(mesh, distance) if distance.shape[1] else None
+    def found(distance: NDArray[np.float64]) -> Landmarks:
+        return landmarks_of(mesh, distance)
 
     return _known(mesh, ("vertices", count), key, lambda: distances_to_landmarks(mesh, count), found)
 
@@ -101,20 +107,19 @@ def _known(
 
 
 def distances_to_landmarks(mesh: NavMesh, count: int) -> NDArray[np.float64]:
-    """Return how far (m) it is from where each half-edge begins to each landmark, (ne, count); (ne, 0) where
-    there is no room for the trees.
-    """
+    """Return how far (m) it is from where each half-edge begins to each landmark, (ne, count)."""
     corner = np.ascontiguousarray(mesh.vertex[mesh.edge_vertex, :2])
     searches = OptimalSearches(mesh, _points([0], corner[:1]), AT_ONCE)
 
-    def lengths(polygons: list[int], places: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    def lengths(polygons: list[int], places: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = np.full((len(polygons), mesh.edge_count), np.inf)
+        noted = np.zeros(len(polygons), dtype=np.int64)
         with closing(Team(0)) as team:
-            _grow(searches, team, polygons, places)
-            found = searches.lengths(team, len(polygons), corner, mesh.edge_polygon)
-        if found is not None:
-            for slot, polygon in enumerate(polygons):
-                own = mesh.edge_polygon == polygon
-                found[slot, own] = hypots(*(corner[own] - places[slot]).T)
+            _grow(searches, team, polygons, places, lambda: searches.make_room_in_floods(team, noted, found))
+            searches.end_floods(team, noted, found)
+        for slot, polygon in enumerate(polygons):
+            own = mesh.edge_polygon == polygon
+            found[slot, own] = hypots(*(corner[own] - places[slot]).T)
         return found
 
     return _far_apart(mesh, corner, mesh.edge_polygon, count, lengths)
@@ -126,7 +131,7 @@ def _costs_to_landmarks(searches: MiddleSearches, count: int) -> NDArray[np.floa
 
     def costs(polygons: list[int], places: NDArray[np.float64]) -> NDArray[np.float64]:
         with closing(Team(0)) as team:
-            _grow(searches, team, polygons, places)
+            _grow(searches, team, polygons, places, searches.make_room)
         return searches.costs(len(polygons))
 
     return _far_apart(mesh, points.point, mesh.edge_polygon[points.edge], count, costs)
@@ -137,12 +142,12 @@ def _far_apart(
     position: NDArray[np.float64],
     polygon: NDArray[np.int32],
     count: int,
-    distances: Callable[[list[int], NDArray[np.float64]], NDArray[np.float64] | None],
+    distances: Callable[[list[int], NDArray[np.float64]], NDArray[np.float64]],
 ) -> NDArray[np.float64]:
     """Return how far it is from places, (n, 2) m in polygons, (n,), to landmarks as far apart as can be,
-    (n, count); (n, 0) where there is no room for the trees.
+    (n, count).
 
-    `distances` returns that to the middles, (k, 2) m, of some polygons, (k, n), or None.
+    `distances` returns that to the middles, (k, 2) m, of some polygons, (k, n).
     """
     corner = mesh.vertex[mesh.edge_vertex, :2]
     middle = np.add.reduceat(corner, mesh.polygon_start[:-1]) / np.diff(mesh.polygon_start)[:, None]
@@ -150,12 +155,11 @@ def _far_apart(
     here = largest[polygon]
     # the first tree is for no landmark: it tells where the ground is farthest from somewhere
     first = int(np.argmax(largest))
-    begun = distances([first], middle[[first]])
-    if begun is None:
-        return np.zeros((len(polygon), 0))
-    away, nearest = begun[0], np.full(len(polygon), np.inf)
+    away, nearest = distances([first], middle[[first]])[0], np.full(len(polygon), np.inf)
     found = np.empty((count, len(polygon)))
     for done in range(0, count, AT_ONCE):
+        for listener in tuple(_listeners):
+            listener(done, count)
         polygons: list[int] = []
         for _ in range(min(AT_ONCE, count - done)):
             farthest = int(np.argmax(np.where(here & np.isfinite(away), away, -1.0)))
@@ -163,8 +167,6 @@ def _far_apart(
             # as the crow flies, until its tree has grown
             away = np.minimum(away, hypots(*(position - middle[polygons[-1]]).T))
         more = distances(polygons, middle[polygons])
-        if more is None:
-            return np.zeros((len(polygon), 0))
         found[done : done + len(more)] = more
         for one in more:
             nearest = np.minimum(nearest, one)
@@ -172,7 +174,13 @@ def _far_apart(
     return found.T
 
 
-def _grow(searches: Searches, team: Team, polygons: list[int], places: NDArray[np.float64]) -> None:
+def _grow(
+    searches: Searches,
+    team: Team,
+    polygons: list[int],
+    places: NDArray[np.float64],
+    make_room: Callable[[], bool],
+) -> None:
     """Let trees grow over all of the mesh to places in some polygons, in the first of the slots."""
     count = len(polygons)
     searches.take_goals(_points(polygons, places), np.arange(count))
@@ -192,7 +200,7 @@ def _grow(searches: Searches, team: Team, polygons: list[int], places: NDArray[n
     serve(1, begins=True)
     searches.look_for_no_start(grows)
     serve(WHOLE, begins=False)
-    while searches.make_room():
+    while make_room():
         serve(WHOLE, begins=False)
 
 

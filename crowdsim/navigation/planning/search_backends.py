@@ -36,9 +36,11 @@ from crowdsim.navigation.search.a_star import (
 )
 from crowdsim.navigation.search.goal_entries import Scratch, make_scratch
 from crowdsim.navigation.search.landmarks import Landmarks
-from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya, lengths_to_goals
+from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
+from crowdsim.navigation.search.polyanya_floods import keep_waiting, note_lengths
 from crowdsim.navigation.search.polyanya_slots import (
     INTERVAL_BYTES,
+    INTERVAL_COUNT,
     IS_FULL,
     MOST_INTERVALS,
     ROOM,
@@ -461,18 +463,35 @@ class OptimalSearches(Searches):
         search = IntervalSearch(self._slots, self.mesh, self._goals, self._rims, self._scratch, own)
         team.run(serve_interval_slots, len(work.turn), search, work, at_least=1)
 
-    def lengths(
-        self, team: Team, count: int, points: NDArray[np.float64], polygon: NDArray[np.int32]
-    ) -> NDArray[np.float64] | None:
-        """Return how long (m) the paths of points, (k, 2), in polygons, (k,), are by the trees of the first
-        slots, (count, k), that have grown as far as they can; inf where none leads. None where one of them
-        had no room.
+    def note_lengths(self, team: Team, noted: NDArray[np.int64], length: NDArray[np.float64]) -> None:
+        """Note how long paths from all corners are by what the searches of the first slots have found since
+        the last time; see `polyanya_floods.note_lengths`.
         """
-        if np.any(self._slots.header[:count, STATUS] == OUT_OF_NODES):
-            return None
-        length = np.empty((count, len(polygon)))
-        team.run(lengths_to_goals, count, self._slots, self.mesh, points, polygon, length, at_least=1)
-        return length
+        team.run(note_lengths, len(noted), self._slots, self.mesh, noted, length, at_least=1)
+
+    def end_floods(self, team: Team, noted: NDArray[np.int64], length: NDArray[np.float64]) -> None:
+        """Note the last lengths of floods that have grown as far as they can; one that had no room for that
+        says nothing: inf. Parameters as in `note_lengths`.
+        """
+        self.note_lengths(team, noted, length)
+        length[self._slots.header[: len(noted), STATUS] == OUT_OF_NODES] = np.inf
+
+    def make_room_in_floods(self, team: Team, noted: NDArray[np.int64], length: NDArray[np.float64]) -> bool:
+        """Let floods in the first slots forget what they have carried on, if one of them is full; return
+        whether one was. Parameters as in `note_lengths`.
+        """
+        full = np.flatnonzero(self._slots.header[: len(noted), IS_FULL])
+        if not len(full):
+            return False
+        self.note_lengths(team, noted, length)
+        for slot in full.tolist():
+            keep_waiting(self._slots, slot)
+            noted[slot] = self._slots.header[slot, INTERVAL_COUNT]
+            # with less room than for as many again they would be full soon, or at once
+            needed = 2 * (noted[slot] + int(self._slots.most_new[0]))
+            self._slots.header[slot, IS_FULL] = needed > self._slots.header[slot, ROOM]
+        self.make_room()
+        return True
 
     def make_room(self) -> bool:
         """Double the room of slots that ran out of it; return whether there were any."""

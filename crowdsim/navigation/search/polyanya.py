@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.simd import prefetch
 from crowdsim.navigation.mesh.mesh import is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH
@@ -700,34 +700,3 @@ def advance_polyanya(slots, slot, mesh, goals, rims, scratch, grant):
         used += 1
     header[slot, EXPANSIONS] += used
     return used
-
-
-@lean_kernel
-def lengths_to_goals(start, stop, slots, mesh, points, polygons, length):
-    """Find how long the shortest paths of points are to the goals of trees, of a range of slots, that have
-    grown as far as they can.
-
-    Parameters
-    ----------
-    start, stop : int
-        The first slot, and the one after the last.
-    slots : IntervalSlots
-    mesh : NavMesh
-    points : (k, 2) float64, m
-    polygons : (k,) int32
-        Where they are; not in a polygon of the goal.
-    length : (s, k) float64, m
-        Out; inf where no path leads.
-    """
-    header, measure = slots.header, slots.measure
-    for slot in range(start, stop):
-        for row in range(polygons.size):
-            header[slot, START_POLYGON], header[slot, LOOKED_AT], header[slot, BEST_NODE] = (
-                polygons[row],
-                NONE,
-                NONE,
-            )
-            measure[slot, START_X], measure[slot, START_Y] = points[row, 0], points[row, 1]
-            measure[slot, BEST_TOTAL] = np.inf
-            _look(slots, slot, mesh)
-            length[slot, row] = measure[slot, BEST_TOTAL]

@@ -12,11 +12,12 @@ from crowdsim.navigation.planning import find_landmarks as finding
 from crowdsim.navigation.planning.find_landmarks import distances_to_landmarks, find_landmarks
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.planning.protocol import ALL
+from crowdsim.navigation.planning.search_backends import OptimalSearches
 from crowdsim.navigation.search.landmarks import LANES, landmarks_of, least_from_line, note_distances
 from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
-from crowdsim.navigation.search.polyanya_slots import FRONTIER
+from crowdsim.navigation.search.polyanya_slots import FRONTIER, INTERVAL_COUNT
 from crowdsim.navigation.search.sharing import ShareParameters
-from crowdsim.navigation.search.slot_fields import PENDING, STATUS
+from crowdsim.navigation.search.slot_fields import OUT_OF_NODES, PENDING, STATUS
 from tests.crowds import assert_same_on_threads_and_from_saved_states, simulation
 from tests.navigation.search.test_polyanya import Polyanya, check_agents, check_points
 from tests.navigation.worlds import free_points, located, pillar_hall, point_goals, random_ground, rooms
@@ -240,14 +241,67 @@ def test_paths_to_regions_and_to_the_nearest_of_several_are_the_same(monkeypatch
     assert found[0][:2] == found[1][:2]
 
 
-def test_small_ground_and_ground_that_has_no_room_for_the_trees_has_none(monkeypatch):
+def test_small_ground_and_ground_that_would_take_long_has_none(monkeypatch):
     mesh = build_mesh(rooms(2)).mesh
     assert mesh.polygon_count < finding.LEAST_POLYGONS and find_landmarks(mesh, 8) is None
     monkeypatch.setattr(finding, "LEAST_POLYGONS", 1)
     assert count_of(find_landmarks(mesh, 8)) == 8
     assert find_landmarks(mesh, 0) is None
-    monkeypatch.setattr(finding, "MOST_INTERVALS", 100)
+    monkeypatch.setattr(finding, "MOST_POLYGONS", mesh.polygon_count - 1)
     assert find_landmarks(mesh, 8) is None
+
+
+@pytest.mark.parametrize("make, seed", [(random_ground, 3), (rooms, 2), (pillar_hall, 4)])
+@pytest.mark.parametrize("room", [1, 1 << 20])
+def test_floods_that_forget_what_they_have_carried_on_find_the_same(make, seed, room, monkeypatch):
+    """With so little room that they forget all the time, and have more made, and with so much that they never
+    do; by the intervals that are left.
+    """
+    mesh, kept = build_mesh(make(seed)).mesh, []
+    usual = distances_to_landmarks(mesh, 5)
+
+    class Roomy(OptimalSearches):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self._least = max(room, int(self._slots.most_new[0]) + 1)
+            self._slots = self._slots_for(len(self._slots.header), self._least)
+
+        def make_room_in_floods(self, team, noted, length):
+            before = self._slots.header[: len(noted), INTERVAL_COUNT].tolist()
+            was_full = super().make_room_in_floods(team, noted, length)
+            if was_full:
+                kept.append(sum(noted) / sum(before))
+                assert noted.tolist() == self._slots.header[: len(noted), INTERVAL_COUNT].tolist()
+            return was_full
+
+    monkeypatch.setattr(finding, "OptimalSearches", Roomy)
+    found = distances_to_landmarks(mesh, 5)
+    assert np.array_equal(usual, found)
+    assert np.isfinite(found).mean() > 0.5 and (len(kept) > 5 and min(kept) < 0.5 if room == 1 else not kept)
+
+
+def test_a_flood_that_has_no_room_says_nothing(monkeypatch):
+    """Not what it has found so far: some of it is too far."""
+    mesh = build_mesh(rooms(2)).mesh
+
+    class Cramped(OptimalSearches):
+        def end_floods(self, team, noted, length):
+            self._slots.header[0, STATUS] = OUT_OF_NODES
+            super().end_floods(team, noted, length)
+
+    monkeypatch.setattr(finding, "OptimalSearches", Cramped)
+    landmarks = landmarks_of(mesh, distances_to_landmarks(mesh, 4))
+    known = landmarks.distance.reshape(len(mesh.vertex), -1)[:, :4]
+    assert np.isnan(known[:, ::2]).mean() > 0.9 and np.isfinite(known[:, 1::2]).all()
+
+
+def test_looking_for_landmarks_tells_how_far_it_is():
+    mesh, told = build_mesh(rooms(2)).mesh, []
+    forget = finding.on_progress(lambda *counts: told.append(counts))
+    distances_to_landmarks(mesh, 5)
+    forget()
+    distances_to_landmarks(mesh, 2)
+    assert told == [(0, 5), (2, 5), (4, 5)]
 
 
 def test_ground_in_two_parts_has_landmarks_in_the_larger_and_paths_in_both(monkeypatch):

@@ -78,7 +78,7 @@ def searches_on(mesh, costs="time"):
 
 def grown(searches, polygon, place):
     """What paths from all points cost to a place in a polygon, (n,)."""
-    finding._grow(searches, Team(1), [polygon], np.array([place]))
+    finding._grow(searches, Team(1), [polygon], np.array([place]), searches.make_room)
     return searches.costs(1)[0]
 
 
