@@ -33,12 +33,12 @@ from crowdsim.navigation.search.landmarks import (
 from crowdsim.navigation.search.portal_points import PortalPoints
 from crowdsim.navigation.search.sharing import WHOLE
 
-# Polygons, and points of portals; with more, trees take many seconds before the first tick.
-MOST_POLYGONS = MOST_POINTS = 1 << 17
+# Polygons, and points of portals: with so many landmarks are found in 10 to 20 s, before the first tick.
+MOST_POLYGONS, MOST_POINTS = 1 << 17, 1 << 20
 AT_ONCE = 2  # Trees that grow side by side; more take more room.
 # The last mesh and its landmarks: an obstacle that stood on it may go, or a door that was shut open, and then
 # it is the ground again.
-_last: list[tuple[NavMesh, dict[tuple[object, ...], Landmarks | None]]] = []
+_last: list[tuple[NavMesh, dict[tuple[object, ...], Landmarks]]] = []
 _listeners: list[Callable[[int, int], None]] = []
 
 
@@ -52,7 +52,7 @@ def on_progress(listener: Callable[[int, int], None]) -> Callable[[], None]:
 
 def find_landmarks(mesh: NavMesh, count: int, key: bytes = b"") -> Landmarks | None:
     """Return so many landmarks of the vertices of a mesh, each as far as can be from those before it; None
-    where they would spare nothing, or there is no room for the trees.
+    where they would spare nothing, or be long in coming.
 
     They are in the largest part of the ground that hangs together; in the others searches go without. Where
     `key`, a hash of what the mesh was made of, is not empty, they are kept in the cache on disk.
@@ -60,10 +60,10 @@ def find_landmarks(mesh: NavMesh, count: int, key: bytes = b"") -> Landmarks | N
     if count == 0 or not LEAST_POLYGONS <= mesh.polygon_count <= MOST_POLYGONS:
         return None
 
-    def found(distance: NDArray[np.float64]) -> Landmarks:
-        return landmarks_of(mesh, distance)
+    def make() -> Landmarks:
+        return landmarks_of(mesh, distances_to_landmarks(mesh, count))
 
-    return _known(mesh, ("vertices", count), key, lambda: distances_to_landmarks(mesh, count), found)
+    return _known(mesh, ("vertices", count), key, make)
 
 
 def find_point_landmarks(
@@ -74,35 +74,29 @@ def find_point_landmarks(
     """
     if count == 0 or not LEAST_POINTS <= len(points.edge) <= MOST_POINTS:
         return None
-    searches = MiddleSearches(mesh, _points([0], mesh.vertex[:1, :2]), AT_ONCE, points)
-    searches.price(costs)
 
-    def found(cost: NDArray[np.float64]) -> Landmarks:
+    def make() -> Landmarks:
+        searches = MiddleSearches(mesh, _points([0], mesh.vertex[:1, :2]), AT_ONCE, points)
+        searches.price(costs)
+        cost = _costs_to_landmarks(searches, count)
         return pack_landmarks(mesh, cost, is_symmetric=searches.is_symmetric)
 
     at = hashlib.blake2b(points.edge.tobytes() + points.point.tobytes(), digest_size=16).hexdigest()
-    what = ("points", at, costs, count)
-    return _known(mesh, what, key, lambda: _costs_to_landmarks(searches, count), found)
+    return _known(mesh, ("points", at, costs, count), key, make)
 
 
-def _known(
-    mesh: NavMesh,
-    what: tuple[object, ...],
-    key: bytes,
-    make: Callable[[], NDArray[np.float64]],
-    found: Callable[[NDArray[np.float64]], Landmarks | None],
-) -> Landmarks | None:
-    """Return what is `found` of distances, (n, k): they are known from before, or made now."""
+def _known(mesh: NavMesh, what: tuple[object, ...], key: bytes, make: Callable[[], Landmarks]) -> Landmarks:
+    """Return landmarks that are known from before, or are made now."""
     if not _last or _last[0][0] is not mesh:
         _last[:] = [(mesh, {})]
     known = _last[0][1]
     if what not in known:
 
         def arrays() -> Arrays:
-            return {"distance": make()}
+            return make()._asdict()
 
         kept = kept_arrays("landmarks", __file__, [key, repr(what).encode()], arrays) if key else arrays()
-        known[what] = found(np.array(kept["distance"]))
+        known[what] = Landmarks(*(np.array(kept[name]) for name in Landmarks._fields))
     return known[what]
 
 
