@@ -10,7 +10,7 @@ import pytest
 from crowdsim.bodies.places import PlaceParameters
 from crowdsim.systems.base.system import Tick
 from crowdsim.systems.goals.place_rows import STANDING
-from crowdsim.systems.goals.places import Places
+from crowdsim.systems.goals.places import LOOSEST_M, Places
 from crowdsim.world.columns import AgentState
 from tests.crowds import assert_same_on_threads_and_from_saved_states, simulation
 from tests.reference import places as twin
@@ -212,3 +212,46 @@ def test_a_survey_among_other_places_than_last_time_is_made_again():
             found.append((known[0][0].low.tolist(), spacing[0], tight[0], standing.tolist()))
         assert found[0] == found[1]
         assert len(found[0][3]) >= 6
+
+
+def test_an_agent_is_not_in_its_own_way():
+    """The only place of a region lies so near to its rim that an agent that stands there would take it."""
+    document = square(1, box=(10.9, 2.9, 11.3, 3.3))
+    with simulation(document) as run:
+        agents, region = run.world.agents, run.world.goal_names.index("square")
+        places = Places(run.world, PlaceParameters(), run.scenario.seed)
+        places._look_at_ground()
+        while agents.goal[0] >= 0:
+            run.step()
+        arrived_at = agents.position[0].copy()
+        run.run()
+        agents = run.world.agents
+        (place,) = places._lattice(region, LOOSEST_M, float(agents.radius[0])).point
+        assert np.hypot(*(arrived_at - place)) < 2.0 * agents.radius[0]
+        assert np.hypot(*(agents.position[0] - place)) < 0.05 < np.hypot(*(arrived_at - place))
+
+
+def test_those_for_which_there_is_no_room_farther_apart_move_closer_one_by_one(monkeypatch):
+    """The others may have room farther apart again; one that gets nowhere stays where it is."""
+    asked, done = [], iter([[0], [1], [1], [0], [0], [1]])
+    with simulation(square(4)) as run:
+        places = Places(run.world, PlaceParameters(), run.scenario.seed)
+        places._look_at_ground()
+
+        def settle(tick, regions, seen, coming, counts, is_last, polygon):
+            apart = np.hypot(*(regions.point[0] - regions.point[1]))
+            asked.append((round(float(apart), 3), *coming.values(), counts, is_last))
+            return next(done)
+
+        monkeypatch.setattr(places, "_settle", settle)
+        tick, region = Tick(1, run.scenario.tick, run.team), run.world.goal_names.index("square")
+        given = [0, 1, 2, 3], (0.9, 0.6), 0.25, run.world.polygons()
+        places._take_in_one_by_one(tick, region, *given, leaving=False)
+    assert asked == [
+        (0.9, [0, 1, 2, 3], [4], [False]),
+        (0.6, [0], [4], [False]),
+        (0.9, [1, 2, 3], [3], [False]),
+        (0.9, [2, 3], [2], [False]),
+        (0.6, [2], [2], [False]),
+        (0.9, [3], [1], [False]),
+    ]

@@ -44,9 +44,9 @@ class LandmarkParameters:
         is_later=True,
         source="[Goldberg 2005]",
         why="places to which all distances are known before the run, on ground of 400 to 131,072 polygons "
-        "(under mesh 400 to 1,048,576 points), while it is as at the beginning: more spare searches ground that "
-        "leads elsewhere and take 4 bytes each for each corner of the ground (under mesh for each point); "
-        "paths are as short with each number, 0 is none",
+        "(under mesh 400 to 1,048,576 points), while it is as at the beginning: more spare searches ground "
+        "that leads elsewhere and take 4 bytes each for each corner of the ground (under mesh for each "
+        "point); paths are as short with each number, 0 is none",
     )
 
 
