@@ -353,7 +353,7 @@ def rank_places(place, near, far, distance, is_known, x, y, waited_for, away, sc
     # the worth of the last of those that are kept, once there are as many as are asked for
     count, enough, last = 0, 0.0, -1
     for i in range(distance.size):
-        if distance[i] < enough or distance[i] == TAKEN:
+        if distance[i] < enough:  # or it is taken
             continue
         is_near = away[i] < np.inf
         if is_near and not is_known[i]:

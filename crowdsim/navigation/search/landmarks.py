@@ -78,12 +78,18 @@ def pack_landmarks(mesh: NavMesh, distance: NDArray[np.float64], *, is_symmetric
     """
     count = distance.shape[1]
     each = -(-count // LANES) * LANES
-    extent = float(hypots(*np.ptp(mesh.vertex[:, :2], axis=0)))
-    slack = ROUNDING * max(extent, float(distance[np.isfinite(distance)].max(initial=0.0)))
+    longest = float(hypots(*np.ptp(mesh.vertex[:, :2], axis=0)))
     made = np.full((len(distance), each), np.nan, dtype=np.float32)
-    made[:, :count] = np.where(np.isfinite(distance), distance, np.nan)
+    for landmark in range(count):  # all at once would take twice the memory
+        away = distance[:, landmark]
+        is_known = np.isfinite(away)
+        made[is_known, landmark] = away[is_known]
+        longest = max(longest, float(away[is_known].max(initial=0.0)))
     return Landmarks(
-        made.reshape(-1), np.array([each]), np.array([slack]), np.array([is_symmetric], dtype=np.uint8)
+        made.reshape(-1),
+        np.array([each]),
+        np.array([ROUNDING * longest]),
+        np.array([is_symmetric], dtype=np.uint8),
     )
 
 
