@@ -508,7 +508,8 @@ def lay_string(mesh, string, found, radius, points):
         bx, by, b_side = _disc_at(mesh, string, found, i, radius)
         ux, uy, reach = tangent(ax, ay, a_side, bx, by, b_side)
         if i > 0:
-            length += abs(a_side) * angle_between(px, py, ux, uy)
+            if a_side != 0.0:
+                length += abs(a_side) * angle_between(px, py, ux, uy)
             points[2 * i, 0], points[2 * i, 1] = ax + a_side * uy, ay - a_side * ux
         length += reach
         points[2 * i + 1, 0], points[2 * i + 1, 1] = bx + b_side * uy, by - b_side * ux
