@@ -18,6 +18,7 @@ from crowdsim.systems.goals.place_rows import (
     Crowd,
     Regions,
     Settlers,
+    choose_apart,
     send_in,
     settle,
     standing_places,
@@ -130,11 +131,19 @@ def test_nobody_stays_by_a_list_where_there_are_no_lists_and_nobody_stands_nowhe
     assert not stays.any()
 
 
-def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_are_sent(rng):
-    """The two regions share a half of their places; that agents stand on them matters as well."""
+@pytest.mark.parametrize(
+    "layout, again",
+    [("shared", 1), ("apart", 0), ("one stands beside", 1), ("one was going beside", 1), ("none goes", 0)],
+)
+def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_are_sent(rng, layout, again):
+    """Two regions share a half of their places, or lie apart. Those that come into the second choose anew
+    only where it matters who came into the first.
+    """
     mesh = build_mesh(shapely.box(0.0, 0.0, 12.0, 12.0)).mesh
     drawn_places = rng.uniform(2.0, 8.0, (90, 2))
     points = [drawn_places[:60], drawn_places[30:]]
+    if layout != "shared":
+        points = [rng.uniform(1.0, 4.0, (60, 2)), rng.uniform(7.5, 11.0, (60, 2))]
     low, high = zip(*((each.min(axis=0) - 1.2, each.max(axis=0) + 1.2) for each in points), strict=True)
     regions = regions_of([1, 2], low, high, [[0], [0]], [0.4, 0.4], points)
     agents, rows = drawn(rng), [np.array([3, 11, 12, 40]), np.array([5, 90, 91])]
@@ -146,6 +155,15 @@ def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_
     )  # fmt: skip
     is_new = np.concatenate(rows)
     agents.activity[is_new], agents.goal[is_new], agents.is_yielding[is_new] = AgentState.STANDING, -1, 0
+    if layout != "shared":
+        agents.position[rows[0]], agents.position[rows[1]] = points[0][:4], points[1][:3]
+    if layout == "one stands beside":
+        agents.position[rows[0][1]] = points[1][9]
+    if layout == "one was going beside":
+        agents.is_yielding[rows[0][1]], agents.yield_target[rows[0][1]] = Stepping.IN, points[1][9]
+    if layout == "none goes":  # all places of the first are taken
+        agents.activity[100:160], agents.is_yielding[100:160] = AgentState.STANDING, 0
+        agents.position[100:160] = points[0]
     known = np.zeros((2, ROWS), dtype=np.uint8)
     for at in (0, 1):
         known[at, rows[at]] = OUT
@@ -160,7 +178,10 @@ def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_
     waited_for = np.count_nonzero((agents.itinerary == 0) & (agents.goal >= 0)) + settlers.waited_for
     assert waited_for.max() < 40  # fewer than there are free places
     polygon = located(mesh, agents.position).astype(np.int64)
-    settle(regions, agents, mesh, polygon, found, parts, settlers, chosen, done)
+    given = regions, agents, mesh, polygon, found, parts, settlers, chosen, done
+    for at in (1, 0):
+        choose_apart(at, at + 1, *given)
+    assert settle(*given) == again
     assert done.tolist() == [4, 3]
 
     taken = 0
@@ -181,11 +202,14 @@ def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_
             before.position[rows[at]], points[at].tolist(), is_free, walking.tolist(), waited_for[at],
             np.ones((len(rows[at]), 60), dtype=bool),
         )  # fmt: skip
-        mine = slice(start[at], start[at + 1])
-        assert chosen[mine].tolist() == expected
+        if layout == "none goes" and at == 0:
+            assert expected == [] and chosen[:4].tolist() == [-1] * 4
+            continue
+        assert chosen[start[at] : start[at + 1]].tolist() == expected
         assert np.array_equal(agents.yield_target[rows[at]], points[at][expected])
         before.is_yielding[rows[at]], before.yield_target[rows[at]] = Stepping.IN, points[at][expected]
-    assert 0 < taken < 100 and (np.flatnonzero(agents.yield_tick) == np.sort(is_new)).all()
+    goes = rows[1] if layout == "none goes" else is_new
+    assert 0 < taken < 110 and (np.flatnonzero(agents.yield_tick) == np.sort(goes)).all()
 
 
 def test_agents_go_to_their_places_for_as_long_as_they_need_at_half_of_their_speed_and_a_while(rng):

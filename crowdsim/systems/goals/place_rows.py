@@ -266,8 +266,52 @@ def _note_place(agents, row, own, out, at):
 
 
 @kernel
+def _choose_in(at, regions, agents, mesh, polygon, found, parts, settlers, sent, chosen):
+    """Let agents choose places in a region; return how many have chosen, see `choose_places`.
+
+    Parameters
+    ----------
+    at : int
+        The region; the others are as for `settle`.
+    sent : (s,) int64
+        See `standing_places`.
+    """
+    first, last = regions.start[at], regions.start[at + 1]
+    point, walkers, distance = regions.point[first:last], found[at, _WALKING], np.empty(last - first)
+    standing = standing_places(agents, found[at, _STANDING], parts[at], sent, regions.widest[at])
+    find_free(point, regions.axis[at], regions.order[first:last], standing, distance)
+    free = FreePlaces(
+        point,
+        in_strips(regions.axis[at], agents.position, walkers, parts[at, :, NEAR : NEAR + 2]),
+        Far(walkers, np.ascontiguousarray(parts[at, :, FAR : FAR + 2]), agents.position),
+        distance,
+        np.zeros(last - first, dtype=np.bool_),
+    )
+    mine = slice(settlers.start[at], settlers.start[at + 1])
+    waited_for = settlers.waited_for[at]
+    for part in range(parts.shape[1]):
+        waited_for += parts[at, part, WAITED_FOR]
+    return choose_places(
+        settlers.row[mine], free, waited_for, settlers.is_last[at], mesh, polygon, agents.position,
+        agents.radius, chosen[mine],
+    )  # fmt: skip
+
+
+@kernel
+def choose_apart(start, stop, regions, agents, mesh, polygon, found, parts, settlers, chosen, done):
+    """Let agents choose places in a range of regions, each as if none came into the others. Parameters as for
+    `settle`, which takes back what is not so.
+    """
+    for at in range(start, stop):
+        done[at] = _choose_in(
+            at, regions, agents, mesh, polygon, found, parts, settlers, settlers.row[:0], chosen
+        )
+
+
+@kernel
 def settle(regions, agents, mesh, polygon, found, parts, settlers, chosen, done):
-    """Let agents choose places in one region after the other, and go there.
+    """Let agents go to places in one region after the other. They choose anew where one that goes to a place
+    in a region before stood, or will stand, near the places.
 
     Parameters
     ----------
@@ -281,34 +325,58 @@ def settle(regions, agents, mesh, polygon, found, parts, settlers, chosen, done)
         What `survey_regions` has found.
     settlers : Settlers
     chosen : (m,) int64
-        Receives the numbers of their places, -1 for none.
+        In and out: the numbers of their places, -1 for none, as `choose_apart` has found them.
     done : (k,) int64
-        Receives how many have chosen in each region; see `choose_places`.
+        In and out: how many have chosen in each region; see `choose_places`.
+
+    Returns
+    -------
+    int
+        In how many regions they had to choose anew.
+
+    Notes
+    -----
+    Twin: `tests/reference/places.py`.
     """
+    again, were_going = 0, False
+    for one in settlers.row:  # then it is not known any more where they stood, or were about to
+        were_going |= agents.is_yielding[one] != 0
     for at in range(done.size):
-        first, last = regions.start[at], regions.start[at + 1]
-        point, walkers = regions.point[first:last], found[at, _WALKING]
         begin, end = settlers.start[at], settlers.start[at + 1]
-        distance = np.empty(last - first)
-        standing = standing_places(
-            agents, found[at, _STANDING], parts[at], settlers.row[:begin], regions.widest[at]
+        for one in settlers.row[:begin]:
+            if agents.is_yielding[one] != 0 and (
+                were_going
+                or _is_beside(regions, at, agents.position, agents.radius, one)
+                or _is_beside(regions, at, agents.yield_target, agents.radius, one)
+            ):
+                done[at] = _choose_in(
+                    at, regions, agents, mesh, polygon, found, parts, settlers, settlers.row[:begin], chosen
+                )
+                again += 1
+                break
+        first, last = regions.start[at], regions.start[at + 1]
+        send_in(
+            settlers.row[begin : begin + done[at]],
+            chosen[begin:end],
+            regions.point[first:last],
+            agents,
+            settlers,
         )
-        find_free(point, regions.axis[at], regions.order[first:last], standing, distance)
-        free = FreePlaces(
-            point,
-            in_strips(regions.axis[at], agents.position, walkers, parts[at, :, NEAR : NEAR + 2]),
-            Far(walkers, np.ascontiguousarray(parts[at, :, FAR : FAR + 2]), agents.position),
-            distance,
-            np.zeros(last - first, dtype=np.bool_),
-        )
-        rows, own = settlers.row[begin:end], chosen[begin:end]
-        waited_for = settlers.waited_for[at]
-        for part in range(parts.shape[1]):
-            waited_for += parts[at, part, WAITED_FOR]
-        done[at] = choose_places(
-            rows, free, waited_for, settlers.is_last[at], mesh, polygon, agents.position, agents.radius, own
-        )
-        send_in(rows[: done[at]], own, point, agents, settlers)
+    return again
+
+
+@inlined_kernel
+def _is_beside(regions, at, place, radius, row):
+    """Return whether an agent at its place, of (n, 2) m, is in the box of a region, or so near to it that it
+    may take places there.
+    """
+    x, y, reach = place[row, 0], place[row, 1], radius[row] + regions.widest[at]
+    return (
+        regions.low[at, 0] - x <= reach
+        and x - regions.high[at, 0] <= reach
+        and regions.low[at, 1] - y <= reach
+        and y - regions.high[at, 1] <= reach
+    )
 
 
 @lean_kernel

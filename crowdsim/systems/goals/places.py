@@ -26,6 +26,7 @@ from crowdsim.systems.goals.place_rows import (
     Crowd,
     Regions,
     Settlers,
+    choose_apart,
     settle,
     survey_regions,
 )
@@ -267,9 +268,9 @@ class Places:
             tick.length,
         )
         chosen, done = np.empty(len(rows), dtype=np.int64), np.empty(len(counts), dtype=np.int64)
-        settle(
-            regions, self._crowd(), self.world.mesh, polygon, seen.found, seen.parts, settlers, chosen, done
-        )
+        given = regions, self._crowd(), self.world.mesh, polygon, seen.found, seen.parts, settlers
+        tick.team.run(choose_apart, len(done), *given, chosen, done, at_least=1)
+        settle(*given, chosen, done)
         counted: list[int] = done.tolist()
         return counted
 
