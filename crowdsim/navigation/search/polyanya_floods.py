@@ -56,7 +56,8 @@ def note_lengths(start, stop, slots, mesh, noted, length):
 @kernel
 def keep_waiting(slots, slot):
     """Forget the intervals of a flood that have been carried on; those that wait are numbered anew, in their
-    order. Where paths by them have come from is not known any more.
+    order. Where paths by them have come from is not known any more: that is asked only of a goal that is a
+    vertex (`polyanya._home`), and floods begin inside of polygons.
     """
     header, base, whole, heap = slots.header, slots.first[slot], slots.whole, slots.heap
     count, waiting, top = header[slot, INTERVAL_COUNT], header[slot, HEAP_SIZE], header[slot, NEXT_UP]
