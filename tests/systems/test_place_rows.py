@@ -133,7 +133,14 @@ def test_nobody_stays_by_a_list_where_there_are_no_lists_and_nobody_stands_nowhe
 
 @pytest.mark.parametrize(
     "layout, again",
-    [("shared", 1), ("apart", 0), ("one stands beside", 1), ("one was going beside", 1), ("none goes", 0)],
+    [
+        ("shared", 1),
+        ("apart", 0),
+        ("some go beside", 1),
+        ("one stands beside", 1),
+        ("one was going beside", 1),
+        ("none goes", 0),
+    ],
 )
 def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_are_sent(rng, layout, again):
     """Two regions share a half of their places, or lie apart. Those that come into the second choose anew
@@ -144,6 +151,9 @@ def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_
     points = [drawn_places[:60], drawn_places[30:]]
     if layout != "shared":
         points = [rng.uniform(1.0, 4.0, (60, 2)), rng.uniform(7.5, 11.0, (60, 2))]
+    if layout == "some go beside":  # they take three of the four places of the second, and leave one
+        points[1] = np.array([(8.0, 8.0), (10.0, 8.0), (8.0, 10.0), (10.0, 10.0)])
+        points[0] = np.vstack([points[0][:1], points[1][:3]])
     low, high = zip(*((each.min(axis=0) - 1.2, each.max(axis=0) + 1.2) for each in points), strict=True)
     regions = regions_of([1, 2], low, high, [[0], [0]], [0.4, 0.4], points)
     agents, rows = drawn(rng), [np.array([3, 11, 12, 40]), np.array([5, 90, 91])]
@@ -156,7 +166,10 @@ def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_
     is_new = np.concatenate(rows)
     agents.activity[is_new], agents.goal[is_new], agents.is_yielding[is_new] = AgentState.STANDING, -1, 0
     if layout != "shared":
-        agents.position[rows[0]], agents.position[rows[1]] = points[0][:4], points[1][:3]
+        agents.position[rows[0]], agents.position[rows[1]] = rng.uniform(1.0, 4.0, (4, 2)), points[1][:3]
+    if layout == "some go beside":
+        agents.activity[agents.activity == AgentState.STANDING] = AgentState.WALKING
+        agents.activity[is_new], agents.position[rows[1]] = AgentState.STANDING, rng.uniform(5.0, 6.0, (3, 2))
     if layout == "one stands beside":
         agents.position[rows[0][1]] = points[1][9]
     if layout == "one was going beside":
@@ -182,7 +195,7 @@ def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_
     for at in (1, 0):
         choose_apart(at, at + 1, *given)
     assert settle(*given) == again
-    assert done.tolist() == [4, 3]
+    assert done.tolist() == ([4, 1] if layout == "some go beside" else [4, 3])
 
     taken = 0
     for at in (0, 1):
@@ -200,15 +213,16 @@ def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_
         taken += is_free.count(False)
         expected = twin.choose_places(
             before.position[rows[at]], points[at].tolist(), is_free, walking.tolist(), waited_for[at],
-            np.ones((len(rows[at]), 60), dtype=bool),
+            np.ones((len(rows[at]), len(points[at])), dtype=bool),
         )  # fmt: skip
         if layout == "none goes" and at == 0:
             assert expected == [] and chosen[:4].tolist() == [-1] * 4
             continue
-        assert chosen[start[at] : start[at + 1]].tolist() == expected
-        assert np.array_equal(agents.yield_target[rows[at]], points[at][expected])
-        before.is_yielding[rows[at]], before.yield_target[rows[at]] = Stepping.IN, points[at][expected]
-    goes = rows[1] if layout == "none goes" else is_new
+        assert chosen[start[at] : start[at] + done[at]].tolist() == expected
+        goes = rows[at][: done[at]]
+        assert np.array_equal(agents.yield_target[goes], points[at][expected])
+        before.is_yielding[goes], before.yield_target[goes] = Stepping.IN, points[at][expected]
+    goes = {"none goes": rows[1], "some go beside": is_new[:5]}.get(layout, is_new)
     assert 0 < taken < 110 and (np.flatnonzero(agents.yield_tick) == np.sort(goes)).all()
 
 
