@@ -144,7 +144,7 @@ def test_nobody_stays_by_a_list_where_there_are_no_lists_and_nobody_stands_nowhe
 )
 def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_are_sent(rng, layout, again):
     """Two regions share a half of their places, or lie apart. Those that come into the second choose anew
-    only where it matters who came into the first.
+    only where it matters which places those of the first go to.
     """
     mesh = build_mesh(shapely.box(0.0, 0.0, 12.0, 12.0)).mesh
     drawn_places = rng.uniform(2.0, 8.0, (90, 2))
