@@ -117,9 +117,10 @@ def _columns() -> int:
     in its last column some terminals begin a new one.
     """
     try:
-        return max(1, os.get_terminal_size(sys.stderr.fileno()).columns - 1)
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
     except (OSError, ValueError):
-        return 79
+        columns = 0
+    return max(1, (columns or 80) - 1)  # some terminals say that they have none
 
 
 def line_of(texts: Sequence[str], share: float, columns: int) -> str:

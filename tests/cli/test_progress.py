@@ -14,6 +14,7 @@ import threading
 
 import pytest
 
+from crowdsim.cli import progress
 from crowdsim.cli.progress import line_of
 from tests.cli.command import crowdsim, environment
 from tests.crowds import ROOT, SCENARIOS
@@ -144,3 +145,14 @@ def test_the_bar_takes_the_room_that_is_left():
     assert line_of(texts, 1.0, 17) == "[#########]  12.0"
     assert line_of(texts, 1.0, 15) == "12.0 of 40 s"
     assert line_of(texts, 1.0, 3) == "12."
+
+
+@pytest.mark.parametrize("says, columns", [(80, 79), (2, 1), (1, 1), (0, 79), (None, 79)])
+def test_a_terminal_that_does_not_know_how_wide_it_is_has_80_columns(says, columns, monkeypatch):
+    def size(_):
+        if says is None:
+            raise OSError("no terminal")
+        return os.terminal_size((says, 24))
+
+    monkeypatch.setattr(os, "get_terminal_size", size)
+    assert progress._columns() == columns
