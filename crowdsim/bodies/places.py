@@ -141,7 +141,8 @@ def in_strips(axis, position, row, parts):
     axis : int
         0 x or 1 y. It decides about the time that it takes, and about nothing else.
     position : (n, 2) float64, m
-    row, parts
+    row : (r,) int32
+    parts : (p, 2) int64
         They are those from ``row[parts[i, 0]]`` on, before ``row[parts[i, 1]]``.
 
     Returns

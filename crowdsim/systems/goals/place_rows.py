@@ -237,8 +237,9 @@ def standing_places(agents, row, parts, sent, own):
     Parameters
     ----------
     agents : Crowd
-    row, parts
-        What `survey_region` has found: (n,) int32, (p, PART_COLUMNS) int64.
+    row : (n,) int32
+    parts : (p, PART_COLUMNS) int64
+        What `survey_region` has found: rows of the lower line of its list, and which.
     sent : (s,) int64
         More that have just been sent to places, if they were: those that were listed may be among them.
     own : float, m
@@ -272,7 +273,9 @@ def _choose_in(at, regions, agents, mesh, polygon, found, parts, settlers, sent,
     Parameters
     ----------
     at : int
-        The region; the others are as for `settle`.
+        The region.
+    regions, agents, mesh, polygon, found, parts, settlers, chosen
+        As for `settle`.
     sent : (s,) int64
         See `standing_places`.
     """
@@ -321,7 +324,8 @@ def settle(regions, agents, mesh, polygon, found, parts, settlers, chosen, done)
     mesh : NavMesh
     polygon : (n,) int64
         Under all agents.
-    found, parts
+    found : (k, 2, n) int32
+    parts : (k, shares, PART_COLUMNS) int64
         What `survey_regions` has found.
     settlers : Settlers
     chosen : (m,) int64

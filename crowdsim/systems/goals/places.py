@@ -210,26 +210,26 @@ class Places:
         *,
         leaving: bool,
     ) -> None:
-        """Give agents at a region places as far apart as they fit, or, to one that gets to none of these,
-        as near to each other as they may be; they are for agents of a radius `widest` (m).
+        """Give agents at a region, of which the first gets to none of the places that are as far apart as
+        they fit, places as near to each other as they may be, and those after it places farther apart again;
+        they are for agents of a radius `widest` (m).
 
         Walls may leave too few within reach, or some stand beside their places. Of other places, or where
         some are on their way to theirs, others stand near: all are looked at again for each.
         """
-        first = 0
+        loose, tight = apart
+        first, spacing = 0, tight
         while first < len(rows):
-            for spacing in apart:
-                regions = self._regions([region], [(self._lattice(region, spacing, widest), widest)])
-                left = rows[first:]
-                seen = self._survey(tick, {region: left}, regions, leaving=leaving)
-                # of the other places more than one may be taken
-                now = {region: left if spacing == apart[0] else left[:1]}
-                done = self._settle(tick, regions, seen, now, [len(left)], [False], polygon)
-                if done[0]:
-                    first += done[0]
-                    break
+            left = rows[first:]
+            regions = self._regions([region], [(self._lattice(region, spacing, widest), widest)])
+            seen = self._survey(tick, {region: left}, regions, leaving=leaving)
+            # of the nearer places more than one may be taken
+            now = {region: left if spacing == loose else left[:1]}
+            done = self._settle(tick, regions, seen, now, [len(left)], [False], polygon)[0]
+            if spacing == loose:
+                first, spacing = first + done, tight
             else:
-                first += 1  # it has none
+                first, spacing = first + 1, loose  # it has one, or none at all
 
     def _settle(
         self,
