@@ -148,6 +148,10 @@ def in_strips(axis, position, row, parts):
     Returns
     -------
     Near
+
+    Notes
+    -----
+    Twin: `tests/reference/places.py`.
     """
     count, low, high = 0, np.inf, -np.inf
     for part in range(parts.shape[0]):

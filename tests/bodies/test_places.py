@@ -68,7 +68,11 @@ def test_walkers_are_sorted_into_strips(axis, count):
     found = np.column_stack([near.along, near.across])
     assert sorted(found.tolist()) == sorted(walking[:, [axis, 1 - axis]].tolist())
     assert (near.start[0], near.start[-1]) == (0, count) and np.all(np.diff(near.start) >= 0)
-    strip = np.repeat(np.arange(len(near.start) - 1), np.diff(near.start))
+    strips = len(near.start) - 1
+    expected = twin.in_strips(walking, axis, near.low, near.width, strips)
+    ours = [found[near.start[k] : near.start[k + 1]].tolist() for k in range(strips)]
+    assert [sorted(map(tuple, each)) for each in ours] == [sorted(each) for each in expected]
+    strip = np.repeat(np.arange(strips), np.diff(near.start))
     assert np.all(near.along >= near.low + strip * near.width - 1e-9)
     assert np.all(near.along <= near.low + (strip + 1) * near.width + 1e-9)
 

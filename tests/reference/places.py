@@ -1,5 +1,6 @@
 """Twins of which places are free, how far they are from walkers, all against all, and which are the best.
-Kernels: find_free, rank_places, choose_places, survey_region, standing_places, settle, send_in.
+Kernels: find_free, rank_places, choose_places, survey_region, standing_places, settle, send_in,
+in_strips.
 """
 
 import math
@@ -100,3 +101,13 @@ def ticks_to(place, position, speed, patience, tick_length):
     """For how many ticks an agent is on its way to a place: at half of its speed, and a while."""
     pace = max(0.05, 0.5 * speed)
     return math.ceil((math.dist(place, position) / pace + patience) / tick_length)
+
+
+def in_strips(walking, axis, low, width, strips):
+    """Walkers by strip, each as how far along and across the axis it is."""
+    found = [[] for _ in range(strips)]
+    for each in walking.tolist():
+        found[min(strips - 1, max(0, math.floor((each[axis] - low) / width)))].append(
+            (each[axis], each[1 - axis])
+        )
+    return found

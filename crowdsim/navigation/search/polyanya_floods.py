@@ -39,6 +39,10 @@ def note_lengths(start, stop, slots, mesh, noted, length):
         In and out: how many of the intervals have been asked.
     length : (s, ne) float64, m
         In and out: from where each half-edge begins, in its polygon; not in a polygon of the goal.
+
+    Notes
+    -----
+    Twin: `tests/reference/floods.py`.
     """
     header, measure, whole = slots.header, slots.measure, slots.whole
     for slot in range(start, stop):
@@ -57,7 +61,7 @@ def note_lengths(start, stop, slots, mesh, noted, length):
 def keep_waiting(slots, slot):
     """Forget the intervals of a flood that have been carried on; those that wait are numbered anew, in their
     order. Where paths by them have come from is not known any more: that is asked only of a goal that is a
-    vertex (`polyanya._home`), and floods begin inside of polygons.
+    vertex (`polyanya._home`), and floods begin inside of polygons. Twin: `tests/reference/floods.py`.
     """
     header, base, whole, heap = slots.header, slots.first[slot], slots.whole, slots.heap
     count, waiting, top = header[slot, INTERVAL_COUNT], header[slot, HEAP_SIZE], header[slot, NEXT_UP]

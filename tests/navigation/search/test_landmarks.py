@@ -7,20 +7,42 @@ import shapely
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.goals.rims import find_rims
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.planning import find_landmarks as finding
 from crowdsim.navigation.planning.find_landmarks import distances_to_landmarks, find_landmarks
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.planning.protocol import ALL
-from crowdsim.navigation.planning.search_backends import OptimalSearches
+from crowdsim.navigation.planning.search_backends import NO_START, OptimalSearches
+from crowdsim.navigation.search.goal_entries import make_scratch
 from crowdsim.navigation.search.landmarks import LANES, landmarks_of, least_from_line, note_distances
 from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
-from crowdsim.navigation.search.polyanya_slots import FRONTIER, INTERVAL_COUNT
+from crowdsim.navigation.search.polyanya_floods import keep_waiting, note_lengths
+from crowdsim.navigation.search.polyanya_lengths import total_length
+from crowdsim.navigation.search.polyanya_slots import (
+    FRONTIER,
+    INTERVAL_COUNT,
+    NEXT_UP,
+    PARENT,
+    POLYGON,
+    make_interval_slots,
+)
 from crowdsim.navigation.search.sharing import ShareParameters
-from crowdsim.navigation.search.slot_fields import OUT_OF_NODES, PENDING, STATUS
+from crowdsim.navigation.search.slot_fields import (
+    BEST_NODE,
+    BEST_TOTAL,
+    HEAP_SIZE,
+    OUT_OF_NODES,
+    PENDING,
+    START_POLYGON,
+    START_X,
+    START_Y,
+    STATUS,
+)
 from tests.crowds import assert_same_on_threads_and_from_saved_states, simulation
 from tests.navigation.search.test_polyanya import Polyanya, check_agents, check_points
 from tests.navigation.worlds import free_points, located, pillar_hall, point_goals, random_ground, rooms
+from tests.reference import floods as floods_twin
 from tests.reference import polyanya as twin
 
 ALONE = ShareParameters(share_searches=False)
@@ -278,6 +300,56 @@ def test_floods_that_forget_what_they_have_carried_on_find_the_same(make, seed, 
     found = distances_to_landmarks(mesh, 5)
     assert np.array_equal(usual, found)
     assert np.isfinite(found).mean() > 0.5 and (len(kept) > 5 and min(kept) < 0.5 if room == 1 else not kept)
+
+
+@lean_kernel
+def total_by(slots, slot, node, x, y):
+    slots.measure[slot, START_X], slots.measure[slot, START_Y] = x, y
+    return total_length(slots, slot, node)
+
+
+@pytest.mark.parametrize("make, seed", [(rooms, 2), (pillar_hall, 4)])
+@pytest.mark.parametrize("grants", [3, 40])
+def test_what_floods_keep_and_note_is_what_the_twins_do(make, seed, grants):
+    mesh = build_mesh(make(seed)).mesh
+    corner = np.ascontiguousarray(mesh.vertex[mesh.edge_vertex, :2])
+    middle = np.add.reduceat(corner, mesh.polygon_start[:-1])[0] / np.diff(mesh.polygon_start)[0]
+    goals = finding._points([0], middle[None])
+    slots = make_interval_slots(1, mesh, 4096)
+    scratch, rims, slots_header = make_scratch(1, mesh.polygon_count), find_rims(mesh, goals), slots.header
+    grow(slots, mesh, goals, rims, scratch, grants)
+    count, waiting = slots_header[0, INTERVAL_COUNT], slots.heap[: slots_header[0, HEAP_SIZE]].tolist()
+    before = [array[:count].copy() for array in (slots.real, slots.whole)]
+
+    known = np.full((1, mesh.edge_count), np.inf)
+    known[0, ::3], noted = 5.0, np.zeros(1, dtype=np.int64)
+    polygons = [range(*mesh.polygon_start[each : each + 2]) for each in range(mesh.polygon_count)]
+    expected = floods_twin.note_lengths(
+        lambda node, x, y: total_by(slots, 0, node, x, y), before[1][:, POLYGON], polygons, corner, known[0]
+    )
+    note_lengths(0, 1, slots, mesh, noted, known)
+    assert noted == count and known[0].tolist() == expected and len(set(expected)) > 10
+
+    kept, heap, top = floods_twin.keep_waiting(waiting, int(slots_header[0, NEXT_UP]))
+    keep_waiting(slots, 0)
+    assert slots_header[0, INTERVAL_COUNT] == len(kept) < count and slots_header[0, NEXT_UP] == top
+    assert slots.heap[: len(heap)].tolist() == heap
+    assert np.array_equal(slots.real[: len(kept)], before[0][kept])
+    others = np.arange(before[1].shape[1]) != PARENT
+    assert np.array_equal(slots.whole[: len(kept), others], before[1][kept][:, others])
+    assert np.all(slots.whole[: len(kept), PARENT] < 0)
+
+
+@lean_kernel
+def grow(slots, mesh, goals, rims, scratch, grants):
+    begin_polyanya(slots, 0, mesh, goals, scratch, 0, 0.0, 0.0, 0.0, NO_START, 1)
+    slots.header[0, STATUS], slots.header[0, START_POLYGON], slots.header[0, BEST_NODE] = (
+        PENDING,
+        NO_START,
+        -1,
+    )
+    slots.measure[0, BEST_TOTAL] = np.inf
+    advance_polyanya(slots, 0, mesh, goals, rims, scratch, grants)
 
 
 def test_a_flood_that_has_no_room_says_nothing(monkeypatch):
