@@ -59,7 +59,8 @@ def regions_of(number, low, high, layers, widest, points=None):
     leads, ends = np.array([False, True, True, False]), np.array([True, False, True])
     is_fixed = np.array(number) < FIXED
     return Regions(
-        np.array(number, dtype=np.int32), is_fixed, leads & is_fixed[:, None], ends & is_fixed[:, None],
+        np.arange(count), np.array(number, dtype=np.int32), is_fixed,
+        leads & is_fixed[:, None], ends & is_fixed[:, None],
         np.array(low, dtype=float), np.array(high, dtype=float), np.array(layers, dtype=np.int32),
         np.array(widest, dtype=float), np.cumsum([0, *map(len, points)]), np.concatenate(points),
         np.concatenate([np.argsort(each[:, 0]) for each in points]), np.zeros(count, dtype=np.int64),
@@ -68,7 +69,7 @@ def regions_of(number, low, high, layers, widest, points=None):
 
 def surveyed(regions, agents, known, shares=2):
     """Return what a survey finds, its shares looked at one after the other."""
-    count = len(regions.number)
+    count = len(regions.which)
     stays, found = known.copy(), np.full((count, 2, len(agents.goal)), -7, dtype=np.int32)
     parts, widest = np.empty((count, shares, PART_COLUMNS), dtype=np.int64), np.empty((count, shares))
     for share in range(shares):
@@ -155,7 +156,8 @@ def test_agents_choose_in_one_region_after_the_other_and_see_where_those_before_
         points[1] = np.array([(8.0, 8.0), (10.0, 8.0), (8.0, 10.0), (10.0, 10.0)])
         points[0] = np.vstack([points[0][:1], points[1][:3]])
     low, high = zip(*((each.min(axis=0) - 1.2, each.max(axis=0) + 1.2) for each in points), strict=True)
-    regions = regions_of([1, 2], low, high, [[0], [0]], [0.4, 0.4], points)
+    table = regions_of([2, 1], low[::-1], high[::-1], [[0], [0]], [0.4, 0.4], points[::-1])
+    regions = table._replace(which=np.array([1, 0]))
     agents, rows = drawn(rng), [np.array([3, 11, 12, 40]), np.array([5, 90, 91])]
     agents = agents._replace(
         layer=np.zeros(ROWS, np.int32), position=rng.uniform(0.5, 11.5, (ROWS, 2)),

@@ -47,29 +47,32 @@ class Regions(NamedTuple):
 
     Attributes
     ----------
-    number : (k,) int32
+    which : (k,) int64
+        The rows of those that are looked at now, in what follows.
+    number : (r,) int32
         Among the goals.
-    is_fixed : (k,) bool
+    is_fixed : (r,) bool
         Whether they are goals of the scenario. In others those stay that head for them.
-    leads : (k, goals) bool
+    leads : (r, goals) bool
         Which goals of the scenario are the region, or may be.
-    ends : (k, itineraries) bool
+    ends : (r, itineraries) bool
         Which itineraries end there, for agents that stay.
-    low, high : (k, 2) float64, m
+    low, high : (r, 2) float64, m
         A box around the places, its rim included; inf and -inf where there are none.
-    layers : (k, f) int32
+    layers : (r, f) int32
         The floors of the places.
-    widest : (k,) float64, m
+    widest : (r,) float64, m
         The radius of the agents that places are for.
-    start : (k + 1,) int64
-        Places i of a region are ``point[start[r] + i]``.
+    start : (r + 1,) int64
+        Place i of a region is ``point[start[row] + i]``.
     point : (p, 2) float64, m
     order : (p,) int64
         The numbers i of the places of each region, ascending along its axis.
-    axis : (k,) int64
+    axis : (r,) int64
         0 x or 1 y.
     """
 
+    which: NDArray[np.int64]
     number: NDArray[np.int32]
     is_fixed: NDArray[np.bool_]
     leads: NDArray[np.bool_]
@@ -121,9 +124,9 @@ def survey_region(at, start, stop, regions, agents, stays, found, part):
     Parameters
     ----------
     at : int
-        The region.
+        The row of the region.
     start, stop : int
-        Range of rows.
+        Range of rows of agents.
     regions : Regions
     agents : Crowd
         -1 is no goal and no itinerary. One that is yielding is about to stand at its target instead of where
@@ -212,9 +215,9 @@ def survey_regions(start, stop, regions, agents, stays, found, parts, widest):
     rows, shares = agents.activity.size, parts.shape[1]
     for share in range(start, stop):
         first, last = rows * share // shares, rows * (share + 1) // shares
-        for at in range(regions.number.size):
+        for at in range(regions.which.size):
             widest[at, share] = survey_region(
-                at, first, last, regions, agents, stays[at], found[at], parts[at, share]
+                regions.which[at], first, last, regions, agents, stays[at], found[at], parts[at, share]
             )
 
 
@@ -273,19 +276,20 @@ def _choose_in(at, regions, agents, mesh, polygon, found, parts, settlers, sent,
     Parameters
     ----------
     at : int
-        The region.
+        The region, among those that are looked at.
     regions, agents, mesh, polygon, found, parts, settlers, chosen
         As for `settle`.
     sent : (s,) int64
         See `standing_places`.
     """
-    first, last = regions.start[at], regions.start[at + 1]
+    own = regions.which[at]
+    first, last, axis = regions.start[own], regions.start[own + 1], regions.axis[own]
     point, walkers, distance = regions.point[first:last], found[at, _WALKING], np.empty(last - first)
-    standing = standing_places(agents, found[at, _STANDING], parts[at], sent, regions.widest[at])
-    find_free(point, regions.axis[at], regions.order[first:last], standing, distance)
+    standing = standing_places(agents, found[at, _STANDING], parts[at], sent, regions.widest[own])
+    find_free(point, axis, regions.order[first:last], standing, distance)
     free = FreePlaces(
         point,
-        in_strips(regions.axis[at], agents.position, walkers, parts[at, :, NEAR : NEAR + 2]),
+        in_strips(axis, agents.position, walkers, parts[at, :, NEAR : NEAR + 2]),
         Far(walkers, np.ascontiguousarray(parts[at, :, FAR : FAR + 2]), agents.position),
         distance,
         np.zeros(last - first, dtype=np.bool_),
@@ -346,19 +350,19 @@ def settle(regions, agents, mesh, polygon, found, parts, settlers, chosen, done)
     for one in settlers.row:  # then it is not known any more where they stood, or were about to
         were_going |= agents.is_yielding[one] != 0
     for at in range(done.size):
-        begin, end = settlers.start[at], settlers.start[at + 1]
+        begin, end, own = settlers.start[at], settlers.start[at + 1], regions.which[at]
         for one in settlers.row[:begin]:
             if agents.is_yielding[one] != 0 and (
                 were_going
-                or _is_beside(regions, at, agents.position, agents.radius, one)
-                or _is_beside(regions, at, agents.yield_target, agents.radius, one)
+                or _is_beside(regions, own, agents.position, agents.radius, one)
+                or _is_beside(regions, own, agents.yield_target, agents.radius, one)
             ):
                 done[at] = _choose_in(
                     at, regions, agents, mesh, polygon, found, parts, settlers, settlers.row[:begin], chosen
                 )
                 again += 1
                 break
-        first, last = regions.start[at], regions.start[at + 1]
+        first, last = regions.start[own], regions.start[own + 1]
         send_in(
             settlers.row[begin : begin + done[at]],
             chosen[begin:end],

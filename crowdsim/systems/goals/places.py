@@ -40,7 +40,6 @@ CLOSER = 0.9  # Share by which they are moved together until there are enough.
 ROW = math.sqrt(0.75)  # Distance of the rows of a triangular lattice, of that of its points.
 SHARED = 5_000  # Rows of a range at least: one row takes 4 to 6 ns.
 AT_ONCE = 8  # Regions that are looked at together at most: each takes 9 bytes of memory for an agent.
-_MOST_KNOWN = 64  # Sets of regions whose places are laid out for kernels.
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +118,9 @@ class Places:
         self._spacings: dict[int, tuple[tuple[int, float, float], float]] = {}  # of agents, and how far
         self._leads: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
         self._last: dict[int, Known] = {}
-        self._laid_out: dict[tuple[int, ...], tuple[tuple[Known, ...], Regions]] = {}
+        self._laid_out: dict[int, Known] = {}  # what is in the table
+        self._row: dict[int, int] = {}  # of each region there
+        self._table: Regions | None = None
 
     def take(
         self,
@@ -177,7 +178,7 @@ class Places:
         for region in np.flatnonzero(goals.reach == 0.0).tolist():
             if not self._is_for_staying(region):
                 continue
-            seen = self._survey(tick, {region: []}, self._regions([region], [(None, 0.0)]))
+            seen = self._survey(tick, {region: []}, self._table_of({region: (None, 0.0)}))
             before = standing[seen.stays[0, standing] != 0]
             if len(before):
                 self._take_in(tick, {region: before.tolist()}, self.world.polygons(), leaving=True)
@@ -221,7 +222,7 @@ class Places:
         first, spacing = 0, tight
         while first < len(rows):
             left = rows[first:]
-            regions = self._regions([region], [(self._lattice(region, spacing, widest), widest)])
+            regions = self._table_of({region: (self._lattice(region, spacing, widest), widest)})
             seen = self._survey(tick, {region: left}, regions, leaving=leaving)
             # of the nearer places more than one may be taken
             now = {region: left if spacing == loose else left[:1]}
@@ -339,23 +340,27 @@ class Places:
         )  # fmt: skip
 
     def _regions(self, which: Sequence[int], known: Sequence[Known]) -> Regions:
-        """Return what kernels see of regions and their places."""
+        """Return what kernels see of regions and their places, as long as these are the same: a table of all
+        regions into which agents have come.
+        """
         self._look_at_ground()
-        key, places = tuple(which), tuple(known)
-        kept = self._laid_out.get(key)
-        if kept is None or kept[0] != places:
-            if len(self._laid_out) >= _MOST_KNOWN:
-                self._laid_out.clear()
-            kept = self._laid_out[key] = places, self._lay_out_regions(key, places)
-        return kept[1]
+        places = dict(zip(which, known, strict=True))
+        if self._table is None or any(self._laid_out.get(each) != own for each, own in places.items()):
+            self._laid_out |= places
+            self._row = {region: row for row, region in enumerate(self._laid_out)}
+            self._table = self._table_of(self._laid_out)
+        return self._table._replace(which=np.array([self._row[region] for region in which]))
 
-    def _lay_out_regions(self, which: tuple[int, ...], known: tuple[Known, ...]) -> Regions:
-        number, fixed = np.array(which, dtype=np.int32), self.world.destinations.fixed
-        leads, ends = zip(*(self._leading_to(region) for region in which), strict=True)
-        lattices = [lattice or _NO_PLACES for lattice, _ in known]
+    def _table_of(self, places: dict[int, Known]) -> Regions:
+        """Return what kernels see of regions with these places, all of which are looked at."""
+        number, fixed = np.array(list(places), dtype=np.int32), self.world.destinations.fixed
+        self._look_at_ground()
+        leads, ends = zip(*(self._leading_to(region) for region in places), strict=True)
+        lattices = [lattice or _NO_PLACES for lattice, _ in places.values()]
         floors = max(1, *(len(each.layers) for each in lattices))
         layers = [np.resize(each.layers if len(each.layers) else -1, floors) for each in lattices]
         return Regions(
+            np.arange(len(number)),
             number,
             number < fixed,
             np.array(leads),
@@ -363,7 +368,7 @@ class Places:
             np.array([each.low for each in lattices]),
             np.array([each.high for each in lattices]),
             np.array(layers, dtype=np.int32),
-            np.array([widest for _, widest in known]),
+            np.array([widest for _, widest in places.values()]),
             np.cumsum([0, *(len(each.point) for each in lattices)]),
             np.concatenate([each.point for each in lattices]),
             np.concatenate([each.order for each in lattices]),
@@ -388,6 +393,7 @@ class Places:
             self._leads.clear()
             self._last.clear()
             self._laid_out.clear()
+            self._table = None
 
     def _standing_in(self, region: int) -> NDArray[np.bool_]:
         """Return the agents that stand in a region that the run has set, and go nowhere, (n,) bool."""
